@@ -28,7 +28,7 @@
 
 /*
  * The kernel's buffer for a part of a batch. @hashes has the hashes of the keys, if the
- * entries have keys.
+ * entries have keys. @size is that of the allocation.
  */
 struct chunk {
 	void *entries;
@@ -37,12 +37,13 @@ struct chunk {
 	u8 *keys;
 	u32 max_entries;
 	u32 max_key_bytes;
+	u32 size;
 };
 
 static int chunk_init(struct chunk *chunk, const struct kwq_batch *batch,
 		      u32 entry_size)
 {
-	size_t entries, results, hashes, size;
+	size_t entries, results, hashes;
 	void *mem;
 
 	chunk->max_entries = min_t(u32, batch->nr, CHUNK_ENTRIES);
@@ -50,8 +51,8 @@ static int chunk_init(struct chunk *chunk, const struct kwq_batch *batch,
 	entries = chunk->max_entries * entry_size;
 	results = chunk->max_entries * sizeof(s32);
 	hashes = chunk->max_key_bytes ? chunk->max_entries * sizeof(u32) : 0;
-	size = entries + results + hashes + chunk->max_key_bytes;
-	mem = kmalloc(size, GFP_KERNEL_ACCOUNT);
+	chunk->size = entries + results + hashes + chunk->max_key_bytes;
+	mem = kmalloc(chunk->size, GFP_KERNEL_ACCOUNT);
 	if (!mem)
 		return -ENOMEM;
 	chunk->entries = mem;
@@ -459,6 +460,8 @@ static noinline int execute_batch(struct kwq_handle *handle,
 	if (err)
 		return err;
 
+	if (wait)
+		wait->bytes = kwq_bytes_of_kmalloc(chunk.size);
 	most = chunk.max_entries;
 	while (at.taken < batch->nr) {
 		before = at.taken;
@@ -487,13 +490,6 @@ static noinline int execute_batch(struct kwq_handle *handle,
 	return at.taken < batch->nr ? err : 0;
 }
 
-static int put_result(s32 __user *to, s32 result)
-{
-	if (should_fail_usercopy())
-		return -EFAULT;
-	return kwq_words_to_user(to, &result, sizeof(result));
-}
-
 /* execute_chunk() for a batch of one entry that fits. */
 static __always_inline int execute_one(struct kwq_handle *handle,
 				       const struct kwq_batch_kind *kind,
@@ -516,13 +512,13 @@ static __always_inline int execute_one(struct kwq_handle *handle,
 		kwq_key_hash(&key);
 		single.hash = key.hash;
 	}
-	if (put_result(result, KWQ_RESULT_UNKNOWN))
+	if (kwq_put_user(KWQ_RESULT_UNKNOWN, result))
 		return -EFAULT;
 	if (!single.result)
 		execute_entries(handle, kind, &chunk, 1, wait);
 	*taken = !wait || !wait->err;
 	/* The entry was taken, even if its result cannot be written any more. */
-	put_result(result, single.result);
+	kwq_put_user(single.result, result);
 	return wait ? wait->err : 0;
 }
 
@@ -558,13 +554,17 @@ int kwq_batch_execute(struct kwq_handle *handle, const struct kwq_batch_kind *ki
  * does not count as taken.
  *
  * Context: process; sleeps.
- * Return: as kwq_batch_execute(); -EAGAIN, -ETIMEDOUT or -ERESTARTSYS if the wait is over.
+ * Return: as kwq_batch_execute(). If the wait is over, the error of
+ * kwq_keyed_wait_for_room_locked().
  */
 noinline int kwq_batch_add_waiting(struct kwq_handle *handle, const struct kwq_batch *batch,
 				   const struct kwq_patience *patience, u32 *taken)
 {
-	struct kwq_room_wait wait = { .patience = *patience };
+	struct kwq_room_wait wait = { .patience = *patience, .front = handle->front };
 	int err = kwq_keyed_provide_adders(handle->keyed);
+
+	if (!err && wait.front)
+		err = kwq_keyed_provide_adders(wait.front);
 
 	*taken = 0;
 	if (err)
@@ -657,7 +657,7 @@ int kwq_batch_prepare_paired_done(const struct kwq_batch *done, const struct kwq
 		return 0;
 	paired->present = true;
 	paired->result = u64_to_user_ptr(done->results);
-	if (put_result(paired->result, KWQ_RESULT_UNKNOWN))
+	if (kwq_put_user(KWQ_RESULT_UNKNOWN, paired->result))
 		return -EFAULT;
 	paired->ticket = entry.ticket;
 	paired->flags = entry.flags;
@@ -678,7 +678,7 @@ static int finish_and_get(struct kwq_handle *handle, const struct kwq_paired_don
 		ret = kwq_handle_done_and_get(handle, paired->ticket, paired->flags, &result,
 					      buffer);
 	/* The entry was taken, even if its result cannot be written any more. */
-	put_result(paired->result, result);
+	kwq_put_user(result, paired->result);
 	return ret;
 }
 
@@ -771,7 +771,7 @@ static noinline int get_many(struct kwq_handle *handle, const struct kwq_batch *
 
 	most = chunk.max_entries;
 	while (at.taken < batch->nr) {
-		nr = min3(most, batch->nr - at.taken, kwq_keyed_most_gets(handle->keyed));
+		nr = min(most, batch->nr - at.taken);
 		err = get_chunk(handle, &chunk, batch, &at, nr,
 				at.taken ? &at_once : patience);
 		if (err == -EFAULT && most > 1)
@@ -906,13 +906,13 @@ static int copy_listed(const struct kwq_batch *batch, struct cursor *at,
 	return err;
 }
 
-static void put_values(const struct kwq_list_buffer *buffer)
+static void put_values(struct kwq_keyed *keyed, const struct kwq_list_buffer *buffer)
 {
 	u32 i;
 
 	for (i = 0; i < buffer->fill.nr; i++)
 		if (buffer->values[i])
-			kwq_value_put(buffer->values[i]);
+			kwq_value_put(keyed, buffer->values[i]);
 }
 
 /**
@@ -945,7 +945,7 @@ int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batc
 		buffer.max_bytes = batch->keys_len - at.key_offset;
 		ret = kwq_keyed_list(handle->keyed, request, &buffer) ?:
 		      copy_listed(batch, &at, &buffer);
-		put_values(&buffer);
+		put_values(handle->keyed, &buffer);
 		if (!ret && fatal_signal_pending(current))
 			ret = -EINTR;
 		cond_resched();

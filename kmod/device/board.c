@@ -16,6 +16,7 @@
 #include <linux/vmalloc.h>
 #include "board.h"
 #include "keyed/keyed.h"
+#include "words.h"
 
 /*
  * The mapping of a file that is not open for writing has neither VM_MAYWRITE nor VM_SHARED, even if
@@ -78,7 +79,7 @@ int kwq_board_open(struct kwq_keyed *keyed, u32 open_flags, u64 __user *map_size
 		put_unused_fd(fd);
 		return PTR_ERR(file);
 	}
-	if (put_user(KWQ_BOARD_BYTES, map_size)) {
+	if (kwq_put_user(KWQ_BOARD_BYTES, map_size)) {
 		/* Drops the reference. */
 		fput(file);
 		put_unused_fd(fd);

@@ -260,7 +260,8 @@ static int set_outbox(struct kwq_keyed *keyed, int fd)
 	if (file->f_op == &queue_fops) {
 		handle = file->private_data;
 		err = has_right(file, KWQ_RIGHT_WRITE) ?
-		      kwq_keyed_set_outbox(keyed, handle->keyed) : -EBADF;
+		      kwq_keyed_set_outbox(keyed, handle->keyed, handle->rights) :
+		      -EBADF;
 	}
 	fput(file);
 	return err;
@@ -546,6 +547,7 @@ static long queue_batch(struct file *file, void __user *uarg, u32 right,
 {
 	struct kwq_handle *handle = file->private_data;
 	struct kwq_batch_args arg __uninitialized;
+	bool had_lost = false;
 	u32 taken = 0;
 	int err;
 
@@ -556,15 +558,21 @@ static long queue_batch(struct file *file, void __user *uarg, u32 right,
 		return err;
 	if (arg.flags || !arg.batch.nr)
 		return -EINVAL;
-	if (kind->by_outbox)
+	if (kind->by_outbox) {
 		handle = kwq_handle_for_adds(handle);
+		/* U9: this reaches another queue, where the outbox's descriptor counts. */
+		if (!(handle->rights & right))
+			return -EBADF;
+	}
 	err = kwq_batch_check(kind, &arg.batch);
 	if (err)
 		return err;
 	/* Before the tickets are looked at, so that no later loss is missed. */
 	if (kind->sees_losses)
-		kwq_handle_see_losses(handle);
+		had_lost = kwq_handle_see_losses(handle);
 	err = kwq_batch_execute(handle, kind, &arg.batch, &taken);
+	if (kind->sees_losses && !taken)
+		kwq_handle_show_losses(handle, had_lost);
 	if (!kind->changes_items)
 		return taken ?: (long)err;
 	return finish_batch(handle, err, taken);
@@ -605,7 +613,7 @@ static noinline int put_resume(u64 __user *to, struct kwq_keyed *keyed, ktime_t 
 	bool goes_on = ret == -ERESTARTSYS;
 	u64 resume = goes_on ? resume_at(keyed, deadline) : 0;
 
-	if (put_user(resume, to) && goes_on)
+	if (kwq_put_user(resume, to) && goes_on)
 		return -EINTR;
 	return ret;
 }
@@ -856,7 +864,7 @@ static long queue_drain(struct file *file, struct kwq_drain_args __user *uarg)
 		return ret;
 	}
 	/* Without these values a restart would begin a new wait, or miss a shut down in between. */
-	if ((put_user(resume, &uarg->resume) || put_user(seen, &uarg->shut_downs)) &&
+	if ((kwq_put_user(resume, &uarg->resume) || kwq_put_user(seen, &uarg->shut_downs)) &&
 	    ret == -ERESTARTSYS)
 		return -EINTR;
 	return ret;
@@ -1004,7 +1012,7 @@ static long queue_list_items(struct file *file, struct kwq_list_items_args __use
 		ret = list_key(file->private_data, &arg, &request);
 	else
 		ret = kwq_batch_list_items(file->private_data, &arg.batch, &request);
-	if (ret >= 0 && put_user(request.at, &uarg->after))
+	if (ret >= 0 && kwq_put_user(request.at, &uarg->after))
 		return -EFAULT;
 	return ret;
 }
@@ -1090,9 +1098,14 @@ static long queue_follow(struct file *file, struct kwq_follow_args __user *uarg)
 	if (arg.flags || arg.number)
 		return -EINVAL;
 	/* Check that the number can be written, while nothing has changed yet. */
-	if (put_user(arg.number, &uarg->number))
+	if (kwq_put_user(arg.number, &uarg->number))
 		return -EFAULT;
-	return kwq_follow(handle, &arg.number) ?: put_user(arg.number, &uarg->number);
+	err = kwq_follow(handle, &arg.number);
+	if (!err && kwq_put_user(arg.number, &uarg->number)) {
+		kwq_stop_following(handle);
+		err = -EFAULT;
+	}
+	return err;
 }
 
 static int check_changes(const struct kwq_changes_args *arg)
@@ -1130,7 +1143,7 @@ static long queue_changes(struct file *file, struct kwq_changes_args __user *uar
 	ret = kwq_wait_for_changes(handle, arg.of_queue, &patience) ?:
 	      kwq_batch_list_items(handle, &arg.batch, &request);
 	after = kwq_end_reading(handle, &of_queue);
-	if (ret >= 0 && (put_user(after, &uarg->after) || put_user(of_queue, &uarg->of_queue)))
+	if (ret >= 0 && (kwq_put_user(after, &uarg->after) || kwq_put_user(of_queue, &uarg->of_queue)))
 		ret = -EFAULT;
 	if (arg.flags & KWQ_CHANGES_RELATIVE && (arg.resume || ret == -ERESTARTSYS))
 		ret = put_resume(&uarg->resume, handle->keyed, patience.deadline, ret);
@@ -1141,9 +1154,9 @@ static long queue_sync(struct file *file, struct kwq_sync_args __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
 	struct kwq_sync sync = { .state = TASK_INTERRUPTIBLE };
-	struct kwq_keyed *keyed = handle->keyed;
+	struct kwq_keyed *keyed = handle->keyed, *outbox = NULL;
+	u64 resume = 0, number, outbox_number = 0;
 	struct kwq_sync_args arg;
-	u64 resume = 0, number = 0;
 	int ret;
 
 	ret = copy_in(&arg, sizeof(arg), KWQ_SYNC_FIRST, uarg);
@@ -1153,24 +1166,32 @@ static long queue_sync(struct file *file, struct kwq_sync_args __user *uarg)
 		return -EINVAL;
 	if (!keyed->changes)
 		return -EOPNOTSUPP;
-	sync.deadline = deadline_of(keyed, arg.deadline, arg.flags & KWQ_SYNC_RELATIVE, arg.resume);
 	if (keyed->outbox && keyed->outbox->changes)
-		ret = kwq_keyed_sync(keyed->outbox, &sync);
+		outbox = keyed->outbox;
+	if (arg.outbox_number && !outbox)
+		return -EINVAL;
+	sync.deadline = deadline_of(keyed, arg.deadline, arg.flags & KWQ_SYNC_RELATIVE, arg.resume);
+	number = arg.number ?: kwq_keyed_last_change(keyed);
+	if (outbox) {
+		sync.number = arg.outbox_number;
+		ret = kwq_keyed_sync(outbox, &sync);
+		outbox_number = sync.number;
+	}
 	if (!ret) {
-		sync.number = arg.number;
+		sync.number = number;
 		ret = kwq_keyed_sync(keyed, &sync);
-		number = sync.number;
 	}
 	if (ret != -ERESTARTSYS) {
-		if (!arg.resume && !arg.number)
+		if (!arg.resume && !arg.number && !arg.outbox_number)
 			return ret;
 		number = 0;
+		outbox_number = 0;
 	} else if (arg.flags & KWQ_SYNC_RELATIVE) {
 		resume = resume_at(keyed, sync.deadline);
 	}
 	/* Without these values a restart would begin a new wait. */
-	if ((put_user(resume, &uarg->resume) || put_user(number, &uarg->number)) &&
-	    ret == -ERESTARTSYS)
+	if ((kwq_put_user(resume, &uarg->resume) || kwq_put_user(number, &uarg->number) ||
+	     kwq_put_user(outbox_number, &uarg->outbox_number)) && ret == -ERESTARTSYS)
 		return -EINTR;
 	return ret;
 }
@@ -1294,11 +1315,18 @@ static __poll_t queue_poll(struct file *file, struct poll_table_struct *table)
 	struct kwq_handle *handle = file->private_data;
 	struct kwq_queue *queue = &handle->keyed->queue;
 	struct kwq_keyed *outbox = handle->keyed->outbox;
-	bool wants_room = has_right(file, KWQ_RIGHT_WRITE) &&
-			  poll_requested_events(table) & (EPOLLOUT | EPOLLWRNORM);
+	__poll_t wants = poll_requested_events(table);
+	bool wants_room = has_right(file, KWQ_RIGHT_WRITE) && wants & (EPOLLOUT | EPOLLWRNORM);
 	unsigned long flags;
 	__poll_t mask = 0;
 
+	/*
+	 * Q5: a wake-up for a ready item ends at such a poller. It must not end at one that cannot
+	 * get the item: without the right, or because it is an item of the outbox.
+	 */
+	if (table && wants & EPOLLEXCLUSIVE && wants & (EPOLLIN | EPOLLRDNORM) &&
+	    (!has_right(file, KWQ_RIGHT_READ) || (outbox && wants_room)))
+		return EPOLLERR;
 	poll_wait(file, &handle->keyed->of_queue.pollers, table);
 	spin_lock_irqsave(&queue->lock, flags);
 	if (has_right(file, KWQ_RIGHT_READ))
@@ -1390,6 +1418,8 @@ static struct miscdevice device = {
  */
 int kwq_chardev_register(void)
 {
+	/* With as many remembered ones, they can be counted in 32 bits. */
+	max_items = min_t(unsigned int, max_items, INT_MAX);
 	return misc_register(&device);
 }
 

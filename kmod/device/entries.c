@@ -31,6 +31,8 @@ static int execute_add_with(struct kwq_handle *handle, const void *data,
 
 	if (!key->len || entry->pad || kwq_check_add(&options))
 		return -EINVAL;
+	if (kwq_front_is_shut_down(handle->front))
+		return -ESHUTDOWN;
 	if (entry->flags & KWQ_ADD_AT)
 		options.time = kwq_host_time(handle->keyed, entry->time);
 	return kwq_keyed_add_with_locked(handle->keyed, key, &options, extras, now, stock);
@@ -49,6 +51,8 @@ static noinline int execute_add_as_asked(struct kwq_handle *handle,
 
 	if (!key->len || entry->pad || kwq_check_add(&options))
 		return -EINVAL;
+	if (kwq_front_is_shut_down(handle->front))
+		return -ESHUTDOWN;
 	if (entry->flags & KWQ_ADD_AT)
 		options.time = kwq_host_time(handle->keyed, entry->time);
 	return kwq_keyed_add_locked(handle->keyed, key, &options, now, stock);
@@ -62,6 +66,8 @@ static int execute_add(struct kwq_handle *handle, const void *data,
 
 	if (unlikely(entry->time || entry->flags | entry->priority | entry->pad || !key->len))
 		return execute_add_as_asked(handle, entry, key, now, stock);
+	if (kwq_front_is_shut_down(handle->front))
+		return -ESHUTDOWN;
 	return kwq_keyed_add_locked(handle->keyed, key, &at_once, now, stock);
 }
 

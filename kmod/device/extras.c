@@ -5,6 +5,7 @@
  * take effect, and no later ones do.
  */
 #include <linux/err.h>
+#include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -20,6 +21,7 @@
  * @extras: what the extra brings
  * @key: its key
  * @bytes: buffer for the key: @few, or allocated
+ * @value_bytes: bytes of the value that are charged as memory of the call
  * @few: buffer for a short key
  * @key_offset: bytes of keys used by the entries before
  * @group: the name of its group
@@ -30,6 +32,7 @@ struct one {
 	struct kwq_extras extras;
 	struct kwq_key key;
 	u8 *bytes;
+	u32 value_bytes;
 	u64 key_offset;
 	u8 few[64];
 	u8 group[KWQ_GROUP_MAX];
@@ -70,8 +73,11 @@ static int copy_group_in(struct one *one)
 	return 0;
 }
 
-/* Copies the value in. Returns -EFAULT if that fails, or sets *@result. */
-static int copy_value_in(struct one *one, s32 *result)
+/*
+ * Copies the value in. Returns -EFAULT if that fails, or sets *@result. Until the entry is carried
+ * out, the value counts as memory of the call, because the copy may take long.
+ */
+static int copy_value_in(struct one *one, struct kwq_keyed *keyed, s32 *result)
 {
 	u32 len = one->extra.value_len;
 
@@ -80,6 +86,12 @@ static int copy_value_in(struct one *one, s32 *result)
 	one->extras.value = kwq_value_alloc(len);
 	if (!one->extras.value) {
 		*result = -ENOMEM;
+		return 0;
+	}
+	one->value_bytes = kwq_value_bytes(one->extras.value);
+	if (!kwq_quota_charge_call(keyed, one->value_bytes)) {
+		one->value_bytes = 0;
+		*result = -EDQUOT;
 		return 0;
 	}
 	return copy_from_user(one->extras.value->bytes, u64_to_user_ptr(one->extra.value), len) ?
@@ -116,7 +128,7 @@ static int copy_extra_in(struct one *one, const struct kwq_batch *batch, u32 i)
 }
 
 /* Reads entry @i, its key and its value. A mistake in the entry itself is its result. */
-static int copy_one_in(struct one *one, const struct kwq_batch_kind *kind,
+static int copy_one_in(struct one *one, struct kwq_keyed *keyed, const struct kwq_batch_kind *kind,
 		       const struct kwq_batch *batch, u32 i, s32 *result)
 {
 	u32 len;
@@ -140,7 +152,7 @@ static int copy_one_in(struct one *one, const struct kwq_batch_kind *kind,
 		kwq_key_hash(&one->key);
 	}
 	one->key_offset += len;
-	return *result ? 0 : copy_group_in(one) ?: copy_value_in(one, result);
+	return *result ? 0 : copy_group_in(one) ?: copy_value_in(one, keyed, result);
 }
 
 /* Carries out the entry. With @wait, sleeps while it lacks room (Q19), until @wait is over. */
@@ -204,18 +216,20 @@ static int take_one_with_extra(struct kwq_handle *handle, const struct kwq_batch
 
 	one->key.len = 0;
 	one->extras.value = NULL;
-	err = copy_one_in(one, kind, batch, i, &result);
-	if (!err && put_user(KWQ_RESULT_UNKNOWN, to + i))
+	one->value_bytes = 0;
+	err = copy_one_in(one, handle->keyed, kind, batch, i, &result);
+	if (!err && kwq_put_user(KWQ_RESULT_UNKNOWN, to + i))
 		err = -EFAULT;
 	if (!err) {
 		if (!result)
 			result = execute_with_extra(handle, kind, one, wait);
 		*taken = !wait || !wait->err;
-		err = put_user(result, to + i);
+		err = kwq_put_user(result, to + i);
 	}
 	/* The add did not take it over. */
-	if (one->extras.value)
-		kwq_value_put(one->extras.value);
+	kvfree(one->extras.value);
+	if (one->value_bytes)
+		kwq_quota_uncharge_call(handle->keyed, one->value_bytes);
 	return err;
 }
 
@@ -237,12 +251,16 @@ noinline int kwq_batch_execute_with_extras(struct kwq_handle *handle,
 {
 	struct one one;
 	bool was_taken;
+	u32 i, size;
 	int err = 0;
-	u32 i;
 
 	one.bytes = one.few;
-	if (batch->keys_len > sizeof(one.few))
-		one.bytes = kmalloc(min_t(u32, batch->keys_len, KWQ_KEY_MAX), GFP_KERNEL_ACCOUNT);
+	if (batch->keys_len > sizeof(one.few)) {
+		size = min_t(u32, batch->keys_len, KWQ_KEY_MAX);
+		one.bytes = kmalloc(size, GFP_KERNEL_ACCOUNT);
+		if (wait)
+			wait->bytes = kwq_bytes_of_kmalloc(size);
+	}
 	if (!one.bytes)
 		return -ENOMEM;
 	one.key_offset = 0;
@@ -355,7 +373,7 @@ static int copy_got_out(struct kwq_handle *handle, const struct kwq_batch *batch
 	if (!err && value && copy_to_user(to + len, value->bytes, value->len))
 		err = -EFAULT;
 	if (value)
-		kwq_value_put(value);
+		kwq_value_put(handle->keyed, value);
 	if (err)
 		kwq_handle_unget(handle, &one->got, 1);
 	return err;

@@ -40,7 +40,7 @@
 #define KWQ_TELL_FIRST		16
 #define KWQ_FOLLOW_FIRST	16
 #define KWQ_CHANGES_FIRST	96
-#define KWQ_SYNC_FIRST		32
+#define KWQ_SYNC_FIRST		40
 #define KWQ_TERM_FIRST		16
 #define KWQ_CONFIG_FIRST	48
 #define KWQ_LIMITER_FIRST	40
@@ -84,7 +84,7 @@ static_assert(sizeof(struct kwq_board_args) == 16);
 static_assert(sizeof(struct kwq_tell_args) == 16);
 static_assert(sizeof(struct kwq_follow_args) == 16);
 static_assert(sizeof(struct kwq_changes_args) == 96);
-static_assert(sizeof(struct kwq_sync_args) == 32);
+static_assert(sizeof(struct kwq_sync_args) == 40);
 static_assert(sizeof(struct kwq_term_args) == 16);
 
 #endif /* KWQ_SIZES_H */

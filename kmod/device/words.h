@@ -63,7 +63,7 @@ static __always_inline int kwq_words_to_user(void __user *to, const void *from, 
 	if (!kwq_is_words(size))
 		return copy_to_user(to, from, size) ? -EFAULT : 0;
 	might_fault();
-	if (!user_write_access_begin(to, size))
+	if (should_fail_usercopy() || !user_write_access_begin(to, size))
 		return -EFAULT;
 	unsafe_copy_to_user(to, from, size, fault);
 	user_write_access_end();
@@ -73,6 +73,20 @@ fault:
 	user_write_access_end();
 	return -EFAULT;
 }
+
+/**
+ * kwq_put_user() - put_user() that fault injection can fail
+ * @value: the value
+ * @to: destination
+ *
+ * Context: process; may sleep.
+ * Return: 0 or -EFAULT.
+ */
+#define kwq_put_user(value, to)						\
+({									\
+	const typeof(*(to)) value_ = (value);				\
+	kwq_words_to_user(to, &value_, sizeof(value_));			\
+})
 
 /**
  * kwq_few_from_user() - copy_from_user() of few bytes, such as a short key

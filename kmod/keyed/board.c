@@ -157,6 +157,7 @@ noinline void kwq_board_post(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 	kwq_board_write(slot_of(board, nr), &key, result);
 	if (old) {
 		old->is_posted = false;
+		old->is_added = true;
 		/* Its hand-out clears no slot: pairs with smp_mb() in kwq_board_look(). */
 		smp_mb();
 	}
@@ -177,6 +178,8 @@ noinline void kwq_board_take_off(struct kwq_keyed *keyed, struct kwq_keyed_item 
 	find_slots(board, ki, &key, nrs);
 	nr = board->items[nrs[0]] == ki ? nrs[0] : nrs[1];
 	ki->is_posted = false;
+	/* The board may have answered adds of which nobody here has heard. */
+	ki->is_added = true;
 	board->items[nr] = NULL;
 	kwq_board_clear(slot_of(board, nr));
 }

@@ -139,7 +139,8 @@ void kwq_keyed_note_change(struct kwq_keyed *keyed)
 	changes->of_queue = ++changes->last;
 	if (changes->follower)
 		tell_follower(keyed);
-	kwq_keyed_unlock(keyed, flags);
+	/* The end of a net namespace, too, comes here, and must not pay for others' wake-ups. */
+	kwq_keyed_unlock_unpaid(keyed, flags);
 }
 
 /**
@@ -358,6 +359,23 @@ static int why_not_sync(const struct kwq_queue *queue, const struct kwq_sync *sy
 }
 
 /**
+ * kwq_keyed_last_change() - the number of the last change
+ * @keyed: the queue, with changes
+ *
+ * Return: the number.
+ */
+u64 kwq_keyed_last_change(struct kwq_keyed *keyed)
+{
+	unsigned long flags;
+	u64 last;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	last = keyed->changes->last;
+	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+	return last;
+}
+
+/**
  * kwq_keyed_sync() - wait until changes are kept
  * @keyed: the queue, with changes
  * @sync: how to wait, and for what
@@ -383,6 +401,8 @@ noinline int kwq_keyed_sync(struct kwq_keyed *keyed, struct kwq_sync *sync)
 		err = why_not_sync(queue, sync);
 		if (err)
 			break;
+		if (kwq_keyed_free_gone_locked(keyed, &flags))
+			continue;
 		if (RB_EMPTY_NODE(&syncer.node))
 			rb_add_cached(&syncer.node, &changes->syncers, is_earlier_sync);
 		kwq_join_drainers_locked(queue, &syncer.drainer, sync->state);
@@ -503,6 +523,8 @@ int kwq_wait_for_changes(struct kwq_handle *handle, u64 of_queue,
 		err = kwq_why_not_wait_locked(queue, patience);
 		if (err)
 			break;
+		if (kwq_keyed_free_gone_locked(keyed, &flags))
+			continue;
 		changes->reader = current;
 		kwq_join_drainers_locked(queue, &drainer, TASK_INTERRUPTIBLE);
 		kwq_keyed_unlock_unpaid(keyed, flags);

@@ -230,17 +230,22 @@ const struct kwq_keyed_group *kwq_keyed_group_of(const struct kwq_keyed *keyed,
  * @keyed: the queue; its lock held; with groups
  * @swept: filled in, for kwq_keyed_free_swept()
  *
- * Their number is at most that of the items that this hold has moved.
+ * A hold takes out at most KWQ_ITEMS_PER_HOLD. kwq_keyed_has_unused_group() tells whether more are
+ * left.
  */
 void kwq_keyed_sweep_groups(struct kwq_keyed *keyed, struct kwq_swept *swept)
 {
 	struct kwq_table *table = &kwq_groups_of(keyed)->table;
 	struct kwq_keyed_group *kg;
 	struct kwq_group *group;
+	int n;
 
 	lockdep_assert_held(&keyed->queue.lock);
 	swept->groups = NULL;
-	while ((group = kwq_core_next_unused(&keyed->queue.core))) {
+	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
+		group = kwq_core_next_unused(&keyed->queue.core);
+		if (!group)
+			break;
 		kg = container_of(group, struct kwq_keyed_group, group);
 		kwq_table_remove(table, &kg->by_name, kg->hash);
 		keyed->nr_bytes -= kwq_keyed_group_bytes(kg->len);

@@ -9,14 +9,7 @@
 #include "compat.h"
 #include "keyed.h"
 
-/**
- * kwq_handle_open() - open a handle
- * @keyed: its queue; the handle takes a reference
- * @rights: KWQ_RIGHT_* bits
- *
- * Return: the handle, or ERR_PTR(-ENOMEM).
- */
-struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights)
+static struct kwq_handle *open_handle(struct kwq_keyed *keyed, struct kwq_keyed *front, u32 rights)
 {
 	struct kwq_handle *handle = kmalloc(sizeof(*handle), GFP_KERNEL_ACCOUNT);
 	struct kwq_handle *outbox = NULL;
@@ -26,12 +19,13 @@ struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights)
 		return ERR_PTR(-ENOMEM);
 	/* An outbox has no outbox, so this goes no deeper. */
 	if (keyed->outbox)
-		outbox = kwq_handle_open(keyed->outbox, rights);
+		outbox = open_handle(keyed->outbox, keyed, keyed->outbox_rights);
 	if (IS_ERR(outbox)) {
 		kfree(handle);
 		return outbox;
 	}
 	handle->outbox = outbox;
+	handle->front = front;
 	handle->has_lost = false;
 	handle->has_found_nothing = false;
 	handle->keyed = keyed;
@@ -44,6 +38,18 @@ struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights)
 	kwq_core_add_holder(&keyed->queue.core, &handle->lined);
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 	return handle;
+}
+
+/**
+ * kwq_handle_open() - open a handle
+ * @keyed: its queue; the handle takes a reference
+ * @rights: KWQ_RIGHT_* bits
+ *
+ * Return: the handle, or ERR_PTR(-ENOMEM).
+ */
+struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights)
+{
+	return open_handle(keyed, NULL, rights);
 }
 
 /*
@@ -125,13 +131,32 @@ struct kwq_handle *kwq_handle_for_adds(struct kwq_handle *handle)
 /**
  * kwq_handle_see_losses() - a handle is about to learn which items it has lost
  * @handle: the handle
+ *
+ * Return: true if it has lost some, for kwq_handle_show_losses().
  */
-void kwq_handle_see_losses(struct kwq_handle *handle)
+bool kwq_handle_see_losses(struct kwq_handle *handle)
+{
+	unsigned long flags;
+	bool had_lost;
+
+	spin_lock_irqsave(&handle->keyed->queue.lock, flags);
+	had_lost = handle->has_lost;
+	handle->has_lost = false;
+	spin_unlock_irqrestore(&handle->keyed->queue.lock, flags);
+	return had_lost;
+}
+
+/**
+ * kwq_handle_show_losses() - a handle has learnt nothing of its losses
+ * @handle: the handle
+ * @had_lost: the result of kwq_handle_see_losses()
+ */
+void kwq_handle_show_losses(struct kwq_handle *handle, bool had_lost)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&handle->keyed->queue.lock, flags);
-	handle->has_lost = false;
+	handle->has_lost |= had_lost;
 	spin_unlock_irqrestore(&handle->keyed->queue.lock, flags);
 }
 
@@ -212,13 +237,14 @@ static int get_some_locked(struct kwq_handle *handle, struct kwq_got_buffer *buf
 {
 	struct kwq_keyed *keyed = handle->keyed;
 	struct kwq_keyed_item *ki;
+	u32 most = min(buffer->max_items, kwq_keyed_most_gets(keyed));
 	struct kwq_item *item;
 	u32 nr;
 
 	buffer->keys_len = 0;
 	if (kwq_table_is_crowded(&keyed->tickets))
 		return -ENOMEM;
-	for (nr = 0; nr < buffer->max_items; nr++) {
+	for (nr = 0; nr < most; nr++) {
 		item = kwq_core_peek(&keyed->queue.core, now);
 		if (!item)
 			break;

@@ -6,8 +6,9 @@
  * hashed before, new items are allocated before, and old items are freed afterwards.
  *
  * An item that becomes idle is removed in the same hold of the lock, unless it has requeues
- * to remember. Such an item stays until they are forgotten, or until another key needs its
- * room.
+ * to remember (L10). Such an item does not count towards the queue's limits, because an add must
+ * not depend on counts of keys that are not in the queue. Remembered items have limits of their
+ * own, which are as large: remembering one more drops the oldest one.
  */
 #include <linux/cache.h>
 #include <linux/err.h>
@@ -311,7 +312,7 @@ static void free_in_table(const struct kwq_keyed *keyed, struct kwq_node *nodes)
 		for (node = nodes; node; node = node->next) {
 			value = *kwq_value_slot(keyed, item_of(node));
 			if (value)
-				kwq_value_put(value);
+				kvfree(value);
 		}
 	}
 	free_items(keyed, nodes);
@@ -375,6 +376,28 @@ bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 	if (small)
 		put_in_stock(stock, keyed, small);
 	return small;
+}
+
+/**
+ * kwq_stock_bytes() - memory of a stock
+ * @stock: the stock
+ * @keyed: the queue for which it is
+ *
+ * Return: the number of bytes.
+ */
+u32 kwq_stock_bytes(const struct kwq_stock *stock, const struct kwq_keyed *keyed)
+{
+	const struct kwq_node *node;
+	u32 bytes = 0;
+
+	/* At most STOCK_MAX. */
+	for (node = stock->small; node; node = node->next)
+		bytes += keyed->small_bytes;
+	if (stock->large)
+		bytes += kwq_item_bytes(keyed, stock->large_len);
+	if (stock->group)
+		bytes += kwq_keyed_group_bytes(stock->group_len);
+	return bytes;
 }
 
 /**
@@ -447,8 +470,6 @@ static struct kwq_keyed_item *take_item(struct kwq_keyed *keyed,
 		stock->large = NULL;
 		return large + keyed->size_before;
 	}
-	if (kwq_has_kept_for(keyed, stock))
-		return kwq_take_kept(keyed);
 	node = stock->small;
 	stock->small = node->next;
 	return item_of(node);
@@ -511,6 +532,7 @@ int kwq_keyed_provide_adders(struct kwq_keyed *keyed)
 	if (!adders)
 		return -ENOMEM;
 	INIT_LIST_HEAD(&adders->list);
+	INIT_LIST_HEAD(&adders->away);
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	if (!keyed->adders) {
 		keyed->own_bytes += kwq_bytes_of_kmalloc(sizeof(*adders));
@@ -705,22 +727,35 @@ static struct kwq_keyed_item *first_remembered(struct kwq_keyed *keyed)
 					remembered);
 }
 
+static bool has_too_many_remembered(const struct kwq_keyed *keyed)
+{
+	return keyed->nr_remembered > keyed->limits.max_items ||
+	       keyed->bytes_remembered > keyed->limits.max_bytes;
+}
+
 /*
- * L10: removes items whose requeues are old enough to be forgotten. It removes up to two
- * for each newly remembered item, so that they cannot pile up.
+ * L10: an item was remembered, so up to two others go: those that are old enough to be forgotten,
+ * and others if they are too many or their owner's memory is short. So they cannot pile up, and
+ * they cannot take the memory that adds need.
  */
 static void discard_old_ones(struct kwq_keyed *keyed, ktime_t now)
 {
 	const struct kwq_core *core = &keyed->queue.core;
+	bool is_short = kwq_quota_is_short(keyed);
 	struct kwq_keyed_item *ki;
 	int n;
 
 	for (n = 0; n < 2; n++) {
 		ki = first_remembered(keyed);
-		if (!ki || kwq_core_num_requeues(core, &ki->item, now))
-			break;
+		if (!ki || (!is_short && !has_too_many_remembered(keyed) &&
+			    kwq_core_num_requeues(core, &ki->item, now)))
+			return;
 		discard(keyed, ki);
 	}
+	/* Two short keys may not make up for a long one, which is then not remembered itself. */
+	if (has_too_many_remembered(keyed))
+		discard(keyed, list_last_entry(&keyed->remembered, struct kwq_keyed_item,
+					       remembered));
 }
 
 static noinline void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
@@ -735,104 +770,67 @@ static noinline void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki
 	discard_old_ones(keyed, now);
 }
 
-/* Takes more bytes from the owner's quota if they are needed and the queue's limit allows. */
+/* Takes more bytes from the owner's quota if they are needed. The queue's own limit allows them. */
 static void ask_for_room(struct kwq_keyed *keyed, u64 size)
 {
+	u64 max_bytes = keyed->limits.max_bytes;
 	u64 spare = keyed->reserved - keyed->nr_bytes;
-	u64 most = keyed->limits.max_bytes - keyed->reserved;
+	u64 most = max_bytes - min(max_bytes, keyed->reserved - keyed->bytes_remembered);
 	u64 step;
 
-	if (spare >= size || !most)
+	if (spare >= size)
 		return;
-	step = min(round_up(size - spare, KWQ_QUOTA_STEP), most);
+	step = min(round_up(size - spare, KWQ_QUOTA_STEP), max(size - spare, most));
 	/* The quota has no full step left, but it may have enough for this item. */
 	if (!kwq_quota_charge(keyed, step)) {
-		step = min(step, size - spare);
+		step = size - spare;
 		if (!kwq_quota_charge(keyed, step))
 			return;
 	}
 	keyed->reserved += step;
 }
 
-static bool has_room(const struct kwq_keyed *keyed, size_t size)
+/* Do the queue's own limits allow @nr more items and @size more bytes? */
+static bool is_within_limits(const struct kwq_keyed *keyed, u32 nr, u64 size)
 {
-	return keyed->nr_items < keyed->limits.max_items &&
-	       keyed->reserved - keyed->nr_bytes >= size;
+	return (!nr || keyed->nr_items - keyed->nr_remembered + (u64)nr <=
+		keyed->limits.max_items) &&
+	       (!size || keyed->nr_bytes - keyed->bytes_remembered + size <=
+		keyed->limits.max_bytes);
 }
 
-/* The same without an item. */
-static bool has_bytes(const struct kwq_keyed *keyed, size_t size)
+static bool has_reserve(const struct kwq_keyed *keyed, u64 size)
 {
 	return keyed->reserved - keyed->nr_bytes >= size;
-}
-
-/*
- * Do remembered items make room at once? If not, the follower has to read first that they are
- * gone.
- */
-static bool may_forget(const struct kwq_keyed *keyed)
-{
-	return !keyed->changes || !keyed->changes->follower;
-}
-
-/* The error if there are not enough bytes even without all remembered items; else 0. */
-static int why_no_bytes(const struct kwq_keyed *keyed, u64 size)
-{
-	u64 bytes = keyed->nr_bytes + size;
-
-	if (may_forget(keyed))
-		bytes -= keyed->bytes_remembered;
-
-	if (bytes > keyed->limits.max_bytes)
-		return -ENOSPC;
-	return bytes > keyed->reserved ? -EDQUOT : 0;
-}
-
-/* The same for @nr more items. */
-static int why_no_room(const struct kwq_keyed *keyed, u32 nr, u64 size)
-{
-	u32 lasting = keyed->nr_items - (may_forget(keyed) ? keyed->nr_remembered : 0);
-
-	if (nr && lasting + nr > keyed->limits.max_items)
-		return -ENOSPC;
-	return why_no_bytes(keyed, size);
 }
 
 /**
  * kwq_keyed_make_room() - make room for all that an add needs (O4)
  * @keyed: the queue; its lock held
- * @ki: its item, which is not remembered any more until kwq_keyed_settle(); NULL if it needs a
- *	new one
- * @size: how many bytes it needs, with those of a new item
+ * @need: what it needs
  *
- * It takes more bytes from the quota, and then removes remembered items, the oldest first, but only
- * if that suffices.
+ * It may take more bytes from the quota.
  *
  * Return: 0; -ENOSPC: the queue is full; -EDQUOT: its owner has too much memory in queues.
  */
-int kwq_keyed_make_room(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, size_t size)
+int kwq_keyed_make_room(struct kwq_keyed *keyed, const struct kwq_need *need)
 {
-	int err, n;
+	int err;
 
 	lockdep_assert_held(&keyed->queue.lock);
-	/* Room is made at the expense of remembered items, but not of this one. */
-	if (ki && ki->is_remembered)
-		leave_remembered(keyed, ki);
-	if (ki ? has_bytes(keyed, size) : has_room(keyed, size))
+	err = -ENOSPC;
+	if (!is_within_limits(keyed, need->items, need->bytes))
+		goto refuse;
+	if (likely(has_reserve(keyed, need->new_bytes)))
 		return 0;
-	ask_for_room(keyed, size);
-	err = why_no_room(keyed, !ki, size);
-	if (err) {
-		/* An edge-triggered poller was refused, and expects the next edge. */
-		keyed->owes |= KWQ_OWES_ROOM;
-		/* There is room once the follower has read that these are gone. */
-		for (n = 0; n < 2 && keyed->nr_remembered && !may_forget(keyed); n++)
-			discard(keyed, first_remembered(keyed));
-		return err;
-	}
-	while (!(ki ? has_bytes(keyed, size) : has_room(keyed, size)))
-		discard(keyed, first_remembered(keyed));
-	return 0;
+	ask_for_room(keyed, need->new_bytes);
+	if (has_reserve(keyed, need->new_bytes))
+		return 0;
+	err = -EDQUOT;
+refuse:
+	/* An edge-triggered poller was refused, and expects the next edge. */
+	keyed->owes |= KWQ_OWES_ROOM;
+	return err;
 }
 
 /**
@@ -849,8 +847,10 @@ int kwq_keyed_make_room(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, size
 bool kwq_keyed_has_room_for(struct kwq_keyed *keyed, u32 nr, u64 bytes)
 {
 	lockdep_assert_held(&keyed->queue.lock);
+	if (!is_within_limits(keyed, nr, bytes))
+		return false;
 	ask_for_room(keyed, bytes);
-	return !why_no_room(keyed, nr, bytes);
+	return has_reserve(keyed, bytes);
 }
 
 /**
@@ -861,9 +861,7 @@ bool kwq_keyed_has_room_for(struct kwq_keyed *keyed, u32 nr, u64 bytes)
  */
 bool kwq_keyed_has_room(struct kwq_keyed *keyed)
 {
-	u32 size = keyed->small_bytes;
-
-	return has_room(keyed, size) || kwq_keyed_has_room_for(keyed, 1, size);
+	return kwq_keyed_has_room_for(keyed, 1, keyed->small_bytes);
 }
 
 /**
@@ -930,34 +928,42 @@ static inline void finish_insert(struct kwq_keyed *keyed, struct kwq_keyed_item 
 		*kwq_value_slot(keyed, ki) = NULL;
 }
 
-/*
- * Most adds of new keys find a kept item. The reserve has the bytes for it. Returns NULL if there
- * is none, or the queue may have no more items.
+/**
+ * kwq_keyed_room_for_key() - make room for the item of a new key
+ * @keyed: the queue; its lock held
+ * @key: the key
+ * @stock: memory for the item
+ *
+ * Return: 0, or an error with nothing changed:
+ * - -EAGAIN: call kwq_stock_fill() and kwq_keyed_provide(), and try again.
+ * - -ENOMEM: too many keys have a similar hash.
+ * - -ENOSPC: the queue is full.
+ * - -EDQUOT: its owner has too much memory in queues.
  */
-static struct kwq_keyed_item *take_kept_for(struct kwq_keyed *keyed, const struct kwq_stock *stock)
+inline int kwq_keyed_room_for_key(struct kwq_keyed *keyed, const struct kwq_key *key,
+				  struct kwq_stock *stock)
 {
-	if (!kwq_has_kept_for(keyed, stock) || keyed->nr_items >= keyed->limits.max_items ||
-	    kwq_table_is_crowded(&keyed->table))
-		return NULL;
-	return kwq_take_kept(keyed);
+	u32 size = kwq_item_bytes(keyed, key->len);
+	const struct kwq_need need = {
+		.items = 1, .bytes = size, .new_bytes = size, .all = size,
+	};
+	int err;
+
+	if (kwq_keyed_lacks_item(keyed, stock, key->len))
+		return -EAGAIN;
+	if (kwq_table_is_full(&keyed->table, key->hash))
+		return -ENOMEM;
+	err = kwq_keyed_make_room(keyed, &need);
+	if (unlikely(err))
+		kwq_stock_note_refusal(stock, keyed, &need);
+	return err;
 }
 
 static noinline struct kwq_keyed_item *take_new(struct kwq_keyed *keyed, const struct kwq_key *key,
 						struct kwq_stock *stock)
 {
-	size_t size = kwq_item_bytes(keyed, key->len);
 	struct kwq_keyed_item *ki;
-	int err;
 
-	if (kwq_keyed_lacks_item(keyed, stock, key->len))
-		return ERR_PTR(-EAGAIN);
-	if (unlikely(!has_room(keyed, size))) {
-		err = kwq_keyed_make_room(keyed, NULL, size);
-		if (err) {
-			kwq_stock_note_refusal(stock, keyed, true, size, size);
-			return ERR_PTR(err);
-		}
-	}
 	if (stock->payer != keyed->payer)
 		kwq_leave_payer(keyed, stock->payer);
 	ki = take_item(keyed, stock, key->len);
@@ -972,31 +978,22 @@ static noinline struct kwq_keyed_item *take_new(struct kwq_keyed *keyed, const s
  * kwq_keyed_insert() - create the item of a new key
  * @keyed: the queue; its lock held
  * @key: the key, with its hash
- * @stock: memory for the item
+ * @stock: memory for the item; kwq_keyed_lacks_item() was false in this hold, and room was made
  *
  * Unless it is added to the queue, kwq_keyed_settle() removes it again.
  *
- * Return: the item, or an ERR_PTR() with nothing changed:
- * - -EAGAIN: call kwq_stock_fill() and kwq_keyed_provide(), and try again.
- * - -ENOSPC: the queue is full.
- * - -EDQUOT: its owner has too much memory in queues.
+ * Return: the item.
  */
 struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 					const struct kwq_key *key,
 					struct kwq_stock *stock)
 {
-	struct kwq_keyed_item *ki = NULL;
+	struct kwq_keyed_item *ki;
 	bool was_kept;
 
 	lockdep_assert_held(&keyed->queue.lock);
-	if (likely(is_small(keyed, key->len)))
-		ki = take_kept_for(keyed, stock);
-	was_kept = ki;
-	if (unlikely(!was_kept)) {
-		ki = take_new(keyed, key, stock);
-		if (IS_ERR(ki))
-			return ki;
-	}
+	was_kept = likely(is_small(keyed, key->len)) && kwq_has_kept_for(keyed, stock);
+	ki = likely(was_kept) ? kwq_take_kept(keyed) : take_new(keyed, key, stock);
 	kwq_item_init(&ki->item);
 	ki->ticket = 0;
 	ki->hash = key->hash;
@@ -1076,6 +1073,14 @@ noinline void *kwq_keyed_take_unused_pages(struct kwq_keyed *keyed, struct kwq_t
 	return pages;
 }
 
+/* More groups than this hold has moved may be unused after the timer's turns. */
+static void sweep_groups(struct kwq_keyed *keyed, struct kwq_swept *swept)
+{
+	kwq_keyed_sweep_groups(keyed, swept);
+	if (kwq_keyed_has_unused_group(keyed) && !keyed->ending)
+		kwq_keyed_work_async(keyed);
+}
+
 static __always_inline void unlock_and_free(struct kwq_keyed *keyed, unsigned long flags,
 					    bool pays)
 	__releases(&keyed->queue.lock)
@@ -1112,7 +1117,7 @@ static noinline void pay_and_unlock(struct kwq_keyed *keyed, unsigned long flags
 	struct kwq_swept swept = {};
 
 	if (kwq_keyed_has_unused_group(keyed))
-		kwq_keyed_sweep_groups(keyed, &swept);
+		sweep_groups(keyed, &swept);
 	if (keyed->owes & KWQ_OWES_ROOM)
 		tell_room(keyed);
 	if (keyed->owes & KWQ_OWES_ADDERS)
@@ -1145,9 +1150,33 @@ void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 }
 
 /**
+ * kwq_keyed_free_gone_locked() - free what earlier operations of this hold have left to free
+ * @keyed: the queue; its lock and no other lock held
+ * @flags: as spin_lock_irqsave() stored them; changed if the lock was released
+ *
+ * A task that is about to sleep calls this before it sets its state, because kvfree() may sleep,
+ * too.
+ *
+ * Context: process. The caller keeps the queue alive.
+ * Return: true if the lock was released meanwhile, so that the caller has to look again.
+ */
+bool kwq_keyed_free_gone_locked(struct kwq_keyed *keyed, unsigned long *flags)
+	__must_hold(&keyed->queue.lock)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	if (!kwq_keyed_has_gone(keyed))
+		return false;
+	kwq_keyed_unlock(keyed, *flags);
+	spin_lock_irqsave(&keyed->queue.lock, *flags);
+	return true;
+}
+
+/**
  * kwq_keyed_unlock_unpaid() - kwq_keyed_unlock() that leaves waiters to the timer
  * @keyed: as for kwq_keyed_unlock()
  * @flags: as for kwq_keyed_unlock()
+ *
+ * Sleeps only if kwq_keyed_free_gone_locked() would return true.
  *
  * Context: process. The caller keeps the queue alive.
  */

@@ -25,12 +25,32 @@ static int add_new(struct kwq_keyed *keyed, const struct kwq_key *key,
 	/* Before -ENOSPC: a queue that is shut down and full reports the shut down. */
 	if (keyed->queue.core.shut_down)
 		return -ESHUTDOWN;
+	ret = kwq_keyed_room_for_key(keyed, key, stock);
+	if (unlikely(ret))
+		return ret;
 	ki = kwq_keyed_insert(keyed, key, stock);
-	if (IS_ERR(ki))
-		return PTR_ERR(ki);
 	ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
 	kwq_keyed_settle(keyed, ki, now);
 	return ret;
+}
+
+/* L10: once it is added, a remembered item counts towards the queue's limits again. */
+static noinline int make_room_for_remembered(struct kwq_keyed *keyed,
+					     const struct kwq_keyed_item *ki,
+					     const struct kwq_add_options *options,
+					     struct kwq_stock *stock)
+{
+	u32 size = kwq_item_bytes(keyed, ki->key_len);
+	const struct kwq_need need = { .items = 1, .bytes = size, .all = size };
+	int err;
+
+	/* The core refuses these, and its errors come before a lack of room. */
+	if (options->flags & KWQ_ADD_KICK || keyed->queue.core.shut_down)
+		return 0;
+	err = kwq_keyed_make_room(keyed, &need);
+	if (err)
+		kwq_stock_note_refusal(stock, keyed, &need);
+	return err;
 }
 
 /**
@@ -54,6 +74,11 @@ int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	if (!ki)
 		return add_new(keyed, key, options, now, stock);
 	keyed->expects_new = false;
+	if (unlikely(ki->is_remembered)) {
+		ret = make_room_for_remembered(keyed, ki, options, stock);
+		if (ret)
+			return ret;
+	}
 	kwq_keyed_end_token(keyed, ki);
 	ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
 	if (options->flags || (ret != KWQ_COALESCED && ret != KWQ_DIRTY)) {
@@ -68,32 +93,64 @@ int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	return ret;
 }
 
-/*
- * Q19: makes room for all that an add needs: the item of a new key, the rest of a longer value, a
- * new group. So an add that lacks one of them changes nothing. @ki is NULL for a new key.
- */
-static int make_room_for(struct kwq_keyed *keyed, const struct kwq_key *key,
-			 struct kwq_keyed_item *ki, const struct kwq_extras *extras,
-			 struct kwq_stock *stock)
+/* A restore that only brings the count of a key (L10, U8). */
+static bool only_remembers(const struct kwq_add_options *options)
 {
-	u32 item = kwq_item_bytes(keyed, key->len), value = 0, had = 0, group = 0, lacks;
-	int err;
+	return options->flags & KWQ_ADD_RESTORED && !options->restored->state;
+}
 
-	if (extras->flags & KWQ_ADD_VALUE && !(ki && kwq_keyed_keeps_value(keyed, ki, extras)))
-		value = kwq_value_bytes(extras->value);
-	if (ki && value)
-		had = kwq_value_bytes(*kwq_value_slot(keyed, ki));
-	if (extras->flags & KWQ_ADD_GROUP && extras->group.len && !extras->found)
+/*
+ * Q19: what an add needs: the item of a new key, the rest of a longer value, a new group. @ki is
+ * NULL for a new key. The bytes of a remembered item are charged already. Those of a value that
+ * this one replaces stay charged while somebody reads it (O9).
+ */
+static struct kwq_need need_of(struct kwq_keyed *keyed, const struct kwq_key *key,
+			       struct kwq_keyed_item *ki, const struct kwq_add_options *options,
+			       const struct kwq_extras *extras)
+{
+	struct kwq_need need = { .all = kwq_item_bytes(keyed, key->len) };
+	const struct kwq_value *old = NULL;
+	u32 value, had, group;
+
+	if ((!ki || ki->is_remembered) && !only_remembers(options)) {
+		need.items = 1;
+		need.bytes = need.all;
+	}
+	if (!ki)
+		need.new_bytes = need.all;
+	if (extras->flags & KWQ_ADD_GROUP && extras->group.len) {
 		group = kwq_keyed_group_bytes(extras->group.len);
-	lacks = (ki ? 0 : item) + group + value - min(value, had);
-	err = kwq_keyed_make_room(keyed, ki, lacks);
+		need.all += group;
+		need.bytes += extras->found ? 0 : group;
+		need.new_bytes += extras->found ? 0 : group;
+	}
+	if (!(extras->flags & KWQ_ADD_VALUE) || (ki && kwq_keyed_keeps_value(keyed, ki, extras)))
+		return need;
+	if (ki)
+		old = *kwq_value_slot(keyed, ki);
+	value = kwq_value_bytes(extras->value);
+	had = min(value, kwq_value_bytes(old));
+	need.all += value;
+	need.bytes += value - had;
+	need.new_bytes += value - (kwq_value_is_read(old) ? 0 : had);
+	return need;
+}
+
+/* Makes room for all that an add needs, so that an add which lacks one of them changes nothing. */
+static int make_room_for(struct kwq_keyed *keyed, const struct kwq_key *key,
+			 struct kwq_keyed_item *ki, const struct kwq_add_options *options,
+			 const struct kwq_extras *extras, struct kwq_stock *stock)
+{
+	struct kwq_need need = need_of(keyed, key, ki, options, extras);
+	int err = kwq_keyed_make_room(keyed, &need);
+
 	if (likely(!err))
 		return 0;
-	/* While it waits, an idle item makes room for others. */
-	if (ki && kwq_item_is_idle(&ki->item))
-		lacks += item;
-	kwq_stock_note_refusal(stock, keyed, !ki, lacks, item + value + group);
-	if (group)
+	/* While it waits, an item that the follower has yet to read may go. */
+	if (ki && kwq_item_is_idle(&ki->item) && !ki->is_remembered)
+		need.bytes += kwq_item_bytes(keyed, key->len);
+	kwq_stock_note_refusal(stock, keyed, &need);
+	if (extras->flags & KWQ_ADD_GROUP && extras->group.len && !extras->found)
 		stock->refused_group = &extras->group;
 	return err;
 }
@@ -170,15 +227,17 @@ int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key
 			return -EOPNOTSUPP;
 		if (kwq_keyed_lacks_group(keyed, extras, stock))
 			return -EAGAIN;
+		if (!extras->found && extras->group.len &&
+		    kwq_table_is_full(&kwq_groups_of(keyed)->table, extras->group.hash))
+			return -ENOMEM;
 	}
 	if (!ki && kwq_keyed_lacks_item(keyed, stock, key->len))
 		return -EAGAIN;
-	ret = make_room_for(keyed, key, ki, extras, stock);
-	if (!ret && !ki) {
+	if (!ki && kwq_table_is_full(&keyed->table, key->hash))
+		return -ENOMEM;
+	ret = make_room_for(keyed, key, ki, options, extras, stock);
+	if (!ret && !ki)
 		ki = kwq_keyed_insert(keyed, key, stock);
-		if (WARN_ON_ONCE(IS_ERR(ki)))
-			return PTR_ERR(ki);
-	}
 	if (!ret)
 		ret = extras->flags & KWQ_ADD_GROUP ?
 		      add_to_group(keyed, ki, options, extras, now, stock) :
@@ -262,16 +321,18 @@ static struct kwq_keyed_item *find_to_remove(struct kwq_keyed *keyed, const stru
 
 /*
  * Does the caller know all adds of an item? An add that coalesced is no change. If the caller does
- * not know of one, it becomes a change now, and the follower reads the item again.
+ * not know of one, it becomes a change now, and the follower reads the item again. The board may
+ * have answered adds of a key that is there.
  */
 static noinline int check_unchanged(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, u64 change)
 {
-	if (!keyed->changes || keyed->board)
+	if (!keyed->changes)
 		return -EOPNOTSUPP;
 	if (!ki)
 		return -ENOENT;
 	if (kwq_change_of(keyed, ki)->number > change || kwq_change_is_unread(keyed, ki))
 		return -ESTALE;
+	kwq_board_forget(keyed, ki);
 	if (!ki->is_added)
 		return 0;
 	ki->is_added = false;

@@ -26,6 +26,9 @@
  */
 #define KWQ_QUOTA_STEP		(16 * 1024)
 
+/* Of any quota, calls may have at least so much: two of the largest values. */
+#define KWQ_CALL_BYTES		(256 * 1024)
+
 /**
  * struct kwq_quota - queues and bytes of one user of one user namespace
  * @node: in quotas, in quota.c; protected by quota_lock there
@@ -40,7 +43,8 @@
  *	&kwq_keyed.end; protected by quota_lock. Only used in quotas of users of the initial
  *	user namespace
  * @bytes: bytes taken by the queues in @nr_queues
- * @exempt_bytes: bytes taken by the queues in @nr_exempt; 0 for the machine
+ * @call_bytes: bytes of calls on these queues that may take long: see kwq_quota_charge_call()
+ * @exempt_bytes: bytes taken by the queues in @nr_exempt, and by such calls there; 0 for the machine
  * @lock: protects @refused and its list entries
  * @refused: list by &kwq_keyed.refused of queues that were refused bytes here
  * @tell: tells these queues that bytes came back
@@ -55,6 +59,7 @@ struct kwq_quota {
 	unsigned int nr_exempt;
 	struct list_head ending;
 	atomic64_t bytes;
+	atomic64_t call_bytes;
 	atomic64_t exempt_bytes;
 	spinlock_t lock;	/* protects @refused */
 	struct list_head refused;
@@ -157,7 +162,7 @@ static inline struct kwq_lease *kwq_lease_of(struct kwq_keyed_item *ki)
 
 /**
  * struct kwq_value - the value of a key (Q18)
- * @refs: references: that of the item, and one for each get that copies it out
+ * @refs: references: that of the item, and one for each call that copies it out
  * @next: the next one in &kwq_keyed.gone_values
  * @len: number of bytes, 1 to KWQ_VALUE_MAX; constant
  * @bytes: the bytes; constant
@@ -202,8 +207,9 @@ struct kwq_keyed_groups {
 
 /**
  * struct kwq_limits - limits of a queue
- * @max_items: most items
- * @max_bytes: most bytes of items and their keys, as rounded up by the allocator
+ * @max_items: most items, and most remembered ones beside them
+ * @max_bytes: most bytes of items and their keys, as rounded up by the allocator, and most bytes of
+ *	remembered ones beside them
  * @lease: how long an item may be held after a hand-out or an extension, in ns up to
  *	KTIME_MAX; 0 for ever
  * @aging: after this time in ns a ready item counts as one priority higher, and so on; 0 for never
@@ -247,8 +253,9 @@ struct kwq_limits {
  * @last: number of the one that joined last
  * @items_told: new items of adders that were told of room and have not looked yet
  * @bytes_told: bytes that the same adders lack
+ * @away: adds to this queue that wait in its outbox; protected by the outbox's lock
  *
- * All members are protected by the queue's lock.
+ * All other members are protected by the queue's lock.
  */
 struct kwq_adders {
 	struct list_head list;
@@ -258,6 +265,7 @@ struct kwq_adders {
 	u64 last;
 	u64 items_told;
 	u64 bytes_told;
+	struct list_head away;
 };
 
 /**
@@ -338,7 +346,7 @@ struct kwq_sync {
  * @items_have_more: items have a lease, a value, a group or a change; constant
  * @table: L: items by key
  * @tickets: L: processing items by ticket
- * @nr_items: L: number of items; at most @limits.max_items, which has 32 bits
+ * @nr_items: L: number of items, remembered ones included
  * @nr_bytes: L: bytes of these items and their values
  * @nr_values: L: number of items with a value
  * @reserved: L: bytes charged to @quota for items; at least @nr_bytes, and the bytes of @kept
@@ -352,6 +360,7 @@ struct kwq_sync {
  *	without the lock
  * @changes: what is known of changes; NULL in a queue without them; constant
  * @outbox: the queue that adds go to, with a reference; NULL for this queue; constant
+ * @outbox_rights: KWQ_RIGHT_* bits of the descriptor that gave @outbox; constant
  * @board_is_closed: L: a shut down has begun
  * @last_ticket: L: number of hand-outs; cannot wrap
  * @remembered: L: idle items with requeues, in the order in which they became idle
@@ -431,9 +440,11 @@ struct kwq_keyed {
 	kuid_t owner;
 	kgid_t group;
 	umode_t mode;
-	bool exempt;
+	/* They share a byte, because none of them changes. */
+	u8 outbox_rights : 3;
+	bool exempt : 1;
+	bool items_have_more : 1;
 	bool expects_new;
-	bool items_have_more;
 	bool has_older_dead;
 	u8 owes;
 	bool drops;
@@ -464,15 +475,18 @@ struct kwq_keyed {
  * @lined: the holder of its items
  * @pid: the process that last called get, with a reference; NULL before the first get. Also
  *	read without the lock
- * @outbox: a handle of the queue's outbox; NULL without an outbox; constant
+ * @outbox: a handle of the queue's outbox, with the rights of the descriptor that gave it; NULL
+ *	without an outbox; constant
+ * @front: if this is a handle of an outbox, the queue whose adds go through it; else NULL; constant
  * @rights: KWQ_RIGHT_* bits; constant
  * @has_lost: an item was taken from the handle, and it has not extended its leases since
  * @has_found_nothing: its last get or poll found nothing and did not wait; only with changes
  *
- * All members but @keyed, @outbox and @rights are protected by the queue's lock.
+ * All members but @keyed, @outbox, @front and @rights are protected by the queue's lock.
  */
 struct kwq_handle {
 	struct kwq_keyed *keyed;
+	struct kwq_keyed *front;
 	struct kwq_lined_holder lined;
 	struct pid *pid;
 	struct kwq_handle *outbox;
@@ -591,6 +605,17 @@ static inline struct kwq_value **kwq_value_slot(const struct kwq_keyed *keyed,
 }
 
 /**
+ * kwq_value_is_read() - is somebody copying a value out
+ * @value: the value of an item, or NULL; the lock of its queue held, so that no reader begins
+ *
+ * Return: true if so.
+ */
+static inline bool kwq_value_is_read(const struct kwq_value *value)
+{
+	return value && refcount_read(&value->refs) > 1;
+}
+
+/**
  * struct kwq_extras - what else an add may bring
  * @flags: KWQ_ADD_* bits of the extras
  * @value: with KWQ_ADD_VALUE, the value, or NULL to take the value away. The add takes it over
@@ -649,19 +674,32 @@ struct kwq_swept {
 };
 
 /**
+ * struct kwq_need - what an add needs in a queue
+ * @items: 1 if one more item counts towards the queue's limits, else 0
+ * @bytes: how many more bytes count towards them
+ * @new_bytes: how many more bytes are charged to the owner's quota
+ * @all: bytes of the item, its value and its group after the add
+ */
+struct kwq_need {
+	u32 items;
+	u32 bytes;
+	u32 new_bytes;
+	u32 all;
+};
+
+/**
  * kwq_stock_note_refusal() - note what an add lacked
  * @stock: the stock of the add
  * @keyed: the queue
- * @item: the add needs a new item
- * @bytes: the bytes that it lacked
- * @all: bytes of the item and of what it has, after the add
+ * @need: what it needed
  */
 static inline void kwq_stock_note_refusal(struct kwq_stock *stock, const struct kwq_keyed *keyed,
-					  bool item, u32 bytes, u32 all)
+					  const struct kwq_need *need)
 {
-	stock->refused_item = item;
+	stock->refused_item = need->items;
 	stock->refused_group = NULL;
-	stock->refused_bytes = all > keyed->limits.max_bytes ? 0 : bytes;
+	stock->refused_bytes = need->all > keyed->limits.max_bytes ? 0 :
+			       max(need->bytes, need->new_bytes);
 }
 
 /**
@@ -735,7 +773,7 @@ struct kwq_list_buffer {
 
 /* values.c */
 struct kwq_value *kwq_value_alloc(u32 len);
-void kwq_value_put(struct kwq_value *value);
+void kwq_value_put(struct kwq_keyed *keyed, struct kwq_value *value);
 void kwq_values_free(struct kwq_value *gone);
 void kwq_keyed_drop_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 bool kwq_keyed_keeps_value(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
@@ -754,6 +792,7 @@ bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 		    const struct kwq_key *key, u32 nr);
 void kwq_stock_begin(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 		     const struct kwq_key *key, u32 nr);
+u32 kwq_stock_bytes(const struct kwq_stock *stock, const struct kwq_keyed *keyed);
 void kwq_stock_free(struct kwq_stock *stock, const struct kwq_keyed *keyed);
 u64 kwq_keyed_own_bytes(const char *name);
 void kwq_keyed_count_limiters(struct kwq_keyed *keyed);
@@ -767,7 +806,9 @@ void *kwq_keyed_take_unused_pages(struct kwq_keyed *keyed, struct kwq_table *tab
 void kwq_free_pages_unused(void *page);
 bool kwq_keyed_lacks_item(const struct kwq_keyed *keyed, const struct kwq_stock *stock,
 			  u32 key_len);
-int kwq_keyed_make_room(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, size_t size);
+int kwq_keyed_make_room(struct kwq_keyed *keyed, const struct kwq_need *need);
+int kwq_keyed_room_for_key(struct kwq_keyed *keyed, const struct kwq_key *key,
+			   struct kwq_stock *stock);
 void kwq_keyed_give_room_back(struct kwq_keyed *keyed);
 struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 					const struct kwq_key *key,
@@ -779,6 +820,8 @@ void kwq_keyed_tell_room(struct kwq_keyed *keyed);
 void kwq_keyed_settle_slow(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock);
+bool kwq_keyed_free_gone_locked(struct kwq_keyed *keyed, unsigned long *flags)
+	__must_hold(&keyed->queue.lock);
 void kwq_keyed_unlock_unpaid(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock);
 bool kwq_keyed_drop_remembered(struct kwq_keyed *keyed);
@@ -807,6 +850,7 @@ void kwq_forget_found_nothing(struct kwq_handle *handle);
 bool kwq_changes_poll_locked(struct kwq_handle *handle);
 int kwq_follow(struct kwq_handle *handle, u64 *number);
 void kwq_stop_following(struct kwq_handle *handle);
+u64 kwq_keyed_last_change(struct kwq_keyed *keyed);
 int kwq_keyed_sync(struct kwq_keyed *keyed, struct kwq_sync *sync);
 void kwq_handle_sync(struct kwq_handle *handle);
 int kwq_begin_reading(struct kwq_handle *handle, u64 after, u64 kept, bool wants_getters);
@@ -1010,11 +1054,15 @@ static inline void kwq_keyed_fit_kept(struct kwq_keyed *keyed)
 /**
  * struct kwq_room_wait - how adds wait for room
  * @patience: how long to wait
+ * @front: if the adds wait in an outbox, the queue that the caller has asked; else NULL
+ * @bytes: memory of the call that is not charged yet
  * @has_waited: the current add has waited
  * @err: out: why an add gave up; 0 if none did
  */
 struct kwq_room_wait {
 	struct kwq_patience patience;
+	struct kwq_keyed *front;
+	u32 bytes;
 	bool has_waited;
 	int err;
 };
@@ -1024,6 +1072,7 @@ int kwq_keyed_wait_for_room_locked(struct kwq_keyed *keyed, const struct kwq_key
 				   const struct kwq_stock *stock, struct kwq_room_wait *wait,
 				   unsigned long *flags)
 	__must_hold(&keyed->queue.lock);
+void kwq_keyed_end_away(struct kwq_keyed *keyed);
 void kwq_tell_adders_locked(struct kwq_keyed *keyed);
 void kwq_tell_adders_of_key_locked(struct kwq_keyed *keyed, const struct kwq_key *key);
 void kwq_tell_adders_of_group_locked(struct kwq_keyed *keyed, const struct kwq_key *name);
@@ -1072,10 +1121,11 @@ int kwq_keyed_register(void);
 void kwq_keyed_unregister(void);
 struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 				   const struct kwq_limits *limits);
-int kwq_keyed_set_outbox(struct kwq_keyed *keyed, struct kwq_keyed *outbox);
+int kwq_keyed_set_outbox(struct kwq_keyed *keyed, struct kwq_keyed *outbox, u32 rights);
 int kwq_keyed_configure(struct kwq_keyed *keyed, const struct kwq_limiter_config *config);
 void kwq_keyed_pause(struct kwq_keyed *keyed, ktime_t until);
 void kwq_keyed_resume(struct kwq_keyed *keyed);
+void kwq_keyed_work_async(struct kwq_keyed *keyed);
 void kwq_keyed_put(struct kwq_keyed *keyed);
 void kwq_keyed_put_async(struct kwq_keyed *keyed);
 void kwq_keyed_shut_down(struct kwq_keyed *keyed);
@@ -1178,6 +1228,18 @@ static inline bool kwq_keyed_has_unused_group(const struct kwq_keyed *keyed)
 }
 
 /**
+ * kwq_keyed_has_gone() - has a queue anything that is left to free
+ * @keyed: the queue; its lock held
+ *
+ * Return: true if so.
+ */
+static inline bool kwq_keyed_has_gone(const struct kwq_keyed *keyed)
+{
+	return keyed->gone || keyed->gone_values || keyed->table.unused ||
+	       keyed->tickets.unused || kwq_keyed_has_unused_group(keyed);
+}
+
+/**
  * kwq_keyed_most_gets() - how many items one hold of the lock may hand out (O8)
  * @keyed: the queue
  *
@@ -1265,7 +1327,20 @@ struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights);
 void kwq_handle_close(struct kwq_handle *handle);
 void kwq_handle_flush(struct kwq_handle *handle);
 struct kwq_handle *kwq_handle_for_adds(struct kwq_handle *handle);
-void kwq_handle_see_losses(struct kwq_handle *handle);
+
+/**
+ * kwq_front_is_shut_down() - was the queue shut down whose adds go to this outbox (Q8)
+ * @front: that queue; NULL if this is no outbox
+ *
+ * Return: true if so. Then no add of that queue may come here any more.
+ */
+static inline bool kwq_front_is_shut_down(struct kwq_keyed *front)
+{
+	return unlikely(front) && kwq_shutting_down(&front->queue);
+}
+
+bool kwq_handle_see_losses(struct kwq_handle *handle);
+void kwq_handle_show_losses(struct kwq_handle *handle, bool had_lost);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool kwq_close_pays(void);
 #endif
@@ -1333,6 +1408,9 @@ bool kwq_quota_charge_silently(struct kwq_keyed *keyed, u64 bytes);
 bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_charge_anyway(struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_uncharge(struct kwq_keyed *keyed, u64 bytes);
+bool kwq_quota_is_short(const struct kwq_keyed *keyed);
+bool kwq_quota_charge_call(struct kwq_keyed *keyed, u64 bytes);
+void kwq_quota_uncharge_call(struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_end_telling(struct kwq_keyed *keyed);
 void kwq_quota_read(struct kwq_info *info);
 extern unsigned int kwq_max_queues;

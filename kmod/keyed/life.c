@@ -148,6 +148,16 @@ static void release_queue(struct kref *ref)
 
 static void do_left_work(struct work_struct *work);
 
+/**
+ * kwq_keyed_work_async() - let a worker free what was left to free
+ * @keyed: the queue, not ending; its lock held
+ */
+void kwq_keyed_work_async(struct kwq_keyed *keyed)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	queue_work(kwq_free_wq, &keyed->work);
+}
+
 static int try_to_charge_queue(struct kwq_keyed *keyed)
 {
 	struct kwq_quota *quota = kwq_quota_add_queue(current_user_ns(), keyed->owner,
@@ -202,9 +212,9 @@ static bool end_leases(struct kwq_queue *queue, ktime_t now)
 	struct kwq_keyed *keyed = container_of(queue, struct kwq_keyed, queue);
 	bool more = kwq_handouts_expire(keyed, now);
 
-	/* A pending worker takes the lock after this hold and sees the items and groups. */
-	if ((keyed->gone || kwq_keyed_has_unused_group(keyed)) && !keyed->ending)
-		queue_work(kwq_free_wq, &keyed->work);
+	/* A pending worker takes the lock after this hold and sees what is left to free. */
+	if (kwq_keyed_has_gone(keyed) && !keyed->ending)
+		kwq_keyed_work_async(keyed);
 	return more;
 }
 
@@ -296,15 +306,17 @@ free_keyed:
  * kwq_keyed_set_outbox() - let the adds of a queue go to another one
  * @keyed: the queue; nobody uses it yet
  * @outbox: the other one; @keyed takes a reference
+ * @rights: KWQ_RIGHT_* bits. Whatever goes to the outbox through @keyed has these (U9)
  *
  * Return: 0; -EINVAL if they have different clocks, or if @outbox has an outbox itself.
  */
-int kwq_keyed_set_outbox(struct kwq_keyed *keyed, struct kwq_keyed *outbox)
+int kwq_keyed_set_outbox(struct kwq_keyed *keyed, struct kwq_keyed *outbox, u32 rights)
 {
 	if (outbox->outbox || outbox->queue.clock != keyed->queue.clock)
 		return -EINVAL;
 	kref_get(&outbox->ref);
 	keyed->outbox = outbox;
+	keyed->outbox_rights = rights;
 	return 0;
 }
 
@@ -449,6 +461,7 @@ void kwq_keyed_shut_down(struct kwq_keyed *keyed)
 {
 	kwq_keyed_close_board(keyed);
 	kwq_begin_shut_down(&keyed->queue);
+	kwq_keyed_end_away(keyed);
 	kwq_keyed_note_change(keyed);
 	kwq_keyed_stop_keeping(keyed);
 	drop_all_keys(keyed);
@@ -475,6 +488,7 @@ int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *s
 	if (since)
 		seen = since - 1;
 	*shut_downs = seen + 1;
+	kwq_keyed_end_away(keyed);
 	kwq_keyed_note_change(keyed);
 	kwq_keyed_stop_keeping(keyed);
 	drop_all_keys(keyed);

@@ -107,6 +107,7 @@ static void tell_refused(struct work_struct *work)
 static void init_quota(struct kwq_quota *quota)
 {
 	atomic64_set(&quota->bytes, 0);
+	atomic64_set(&quota->call_bytes, 0);
 	atomic64_set(&quota->exempt_bytes, 0);
 	spin_lock_init(&quota->lock);
 	INIT_LIST_HEAD(&quota->ending);
@@ -540,15 +541,20 @@ int kwq_quota_wait_end(const struct kwq_quota_ends *ends)
 	return err;
 }
 
-static bool charge_here(struct kwq_quota *quota, u64 bytes)
+static bool add_up_to(atomic64_t *count, u64 bytes, u64 limit)
 {
-	s64 old = atomic64_read(&quota->bytes);
+	s64 old = atomic64_read(count);
 
 	do {
-		if (old + bytes > limit_of(quota))
+		if (old + bytes > limit)
 			return false;
-	} while (!atomic64_try_cmpxchg(&quota->bytes, &old, old + bytes));
+	} while (!atomic64_try_cmpxchg(count, &old, old + bytes));
 	return true;
+}
+
+static bool charge_here(struct kwq_quota *quota, u64 bytes)
+{
+	return add_up_to(&quota->bytes, bytes, limit_of(quota));
 }
 
 static void uncharge_here(struct kwq_quota *quota, u64 bytes)
@@ -717,6 +723,80 @@ noinline void kwq_quota_uncharge(struct kwq_keyed *keyed, u64 bytes)
 }
 
 /**
+ * kwq_quota_is_short() - is little left of a quota
+ * @keyed: a queue that counts there
+ *
+ * Context: any.
+ * Return: true if a quota of the queue has less than a quarter of its bytes left.
+ */
+bool kwq_quota_is_short(const struct kwq_keyed *keyed)
+{
+	const struct kwq_quota *quota;
+
+	if (keyed->exempt)
+		return false;
+	for (quota = keyed->quota; quota; quota = quota->parent)
+		if (atomic64_read(&quota->bytes) > limit_of(quota) - limit_of(quota) / 4)
+			return true;
+	return false;
+}
+
+static u64 call_limit_of(const struct kwq_quota *quota)
+{
+	return max_t(u64, limit_of(quota) / 16, KWQ_CALL_BYTES);
+}
+
+static void uncharge_call_below(struct kwq_quota *quota, const struct kwq_quota *end, u64 bytes)
+{
+	for (; quota != end; quota = quota->parent)
+		atomic64_sub(bytes, &quota->call_bytes);
+}
+
+/**
+ * kwq_quota_charge_call() - charge memory of a call that may take long (O9)
+ * @keyed: the queue
+ * @bytes: number of bytes
+ *
+ * Such a call waits for room, or reads a value from memory that is slow. All of them may have a
+ * sixteenth of each limit, on top of it, and at least KWQ_CALL_BYTES. They do not share the limit
+ * with items: otherwise adds that wait could take all of it, and each would wait for the others.
+ *
+ * Context: any.
+ * Return: true, and then kwq_quota_uncharge_call() follows; false if there are too many already.
+ */
+bool kwq_quota_charge_call(struct kwq_keyed *keyed, u64 bytes)
+{
+	struct kwq_quota *at;
+
+	if (keyed->exempt) {
+		count_exempt_bytes(keyed->quota, bytes);
+		return true;
+	}
+	for (at = keyed->quota; at; at = at->parent) {
+		if (!add_up_to(&at->call_bytes, bytes, call_limit_of(at))) {
+			uncharge_call_below(keyed->quota, at, bytes);
+			return false;
+		}
+	}
+	return true;
+}
+
+/**
+ * kwq_quota_uncharge_call() - undo kwq_quota_charge_call()
+ * @keyed: the queue
+ * @bytes: number of bytes
+ *
+ * Context: any.
+ */
+void kwq_quota_uncharge_call(struct kwq_keyed *keyed, u64 bytes)
+{
+	if (keyed->exempt)
+		count_exempt_bytes(keyed->quota, -(s64)bytes);
+	else
+		uncharge_call_below(keyed->quota, NULL, bytes);
+}
+
+/**
  * kwq_quota_read() - report the caller's quota
  * @info: the limits, and the caller's queues and bytes, are filled in
  *
@@ -743,7 +823,8 @@ void kwq_quota_read(struct kwq_info *info)
 			info->user_bytes = bytes;
 			info->user_queues = queues;
 			if (quota) {
-				info->user_bytes += atomic64_read(&quota->exempt_bytes);
+				info->user_bytes += atomic64_read(&quota->call_bytes) +
+						    atomic64_read(&quota->exempt_bytes);
 				info->user_queues += quota->nr_exempt;
 			}
 		}

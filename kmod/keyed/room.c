@@ -30,8 +30,10 @@
  * adders that have joined before it, and each of these wakes the next ones.
  *
  * Adders are drainers as well. So a shut down wakes them, and so does an advance of a manual
- * clock.
+ * clock. An adder that waits in the outbox of the queue that it asked is also on a list of that
+ * queue, whose shut down ends its wait.
  */
+#include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/list.h>
 #include <linux/rbtree.h>
@@ -46,6 +48,8 @@
  * @by_size: in &kwq_adders.by_size while @link is in the list
  * @by_key: in &kwq_adders.by_key while @link is in the list
  * @by_group: in &kwq_adders.by_group while @link is in the list, if @group is not NULL
+ * @away: in &kwq_adders.away of the queue that was asked while @link is in the list, if the adder
+ *	waits in the outbox of that queue
  * @key: the key that it adds
  * @group: the name of the new group that it lacks; NULL for none
  * @number: its number in the order of joining
@@ -61,6 +65,7 @@ struct kwq_adder {
 	struct rb_node by_size;
 	struct rb_node by_key;
 	struct rb_node by_group;
+	struct list_head away;
 	const struct kwq_key *key;
 	const struct kwq_key *group;
 	u64 number;
@@ -137,6 +142,7 @@ static void leave_adders(struct kwq_keyed *keyed, struct kwq_adder *adder)
 	struct kwq_adders *adders = keyed->adders;
 
 	list_del_init(&adder->link);
+	list_del_init(&adder->away);
 	rb_erase(&adder->by_size, &adders->by_size[adder->items]);
 	rb_erase(&adder->by_key, &adders->by_key);
 	if (adder->group)
@@ -258,12 +264,12 @@ static struct kwq_adder *find_adder_of_group(const struct kwq_keyed *keyed,
 }
 
 /* Adders of one key are in the order of their numbers, because the tree keeps equals in order. */
-static void tell_of_key(struct kwq_keyed *keyed, const struct kwq_key *key, u64 last)
+static void tell_of_key(struct kwq_keyed *keyed, const struct kwq_key *key, u64 last, int most)
 {
 	struct kwq_adder *adder;
 	int n;
 
-	for (n = 0; n < KWQ_WAKES_PER_HOLD; n++) {
+	for (n = 0; n < most; n++) {
 		adder = find_adder(keyed, key);
 		if (!adder || adder->number > last)
 			break;
@@ -272,12 +278,12 @@ static void tell_of_key(struct kwq_keyed *keyed, const struct kwq_key *key, u64 
 	}
 }
 
-static void tell_of_group(struct kwq_keyed *keyed, const struct kwq_key *name, u64 last)
+static void tell_of_group(struct kwq_keyed *keyed, const struct kwq_key *name, u64 last, int most)
 {
 	struct kwq_adder *adder;
 	int n;
 
-	for (n = 0; n < KWQ_WAKES_PER_HOLD; n++) {
+	for (n = 0; n < most; n++) {
 		adder = find_adder_of_group(keyed, name);
 		if (!adder || adder->number > last)
 			break;
@@ -291,12 +297,12 @@ static void tell_of_group(struct kwq_keyed *keyed, const struct kwq_key *name, u
  * @keyed: the queue; its lock held; adders wait
  * @key: the key, with its hash
  *
- * Wakes at most KWQ_WAKES_PER_HOLD adders. Each of them wakes the next ones.
+ * Wakes one adder, because a hold may bring many keys. Each one that is woken wakes the next ones.
  */
 noinline void kwq_tell_adders_of_key_locked(struct kwq_keyed *keyed, const struct kwq_key *key)
 {
 	lockdep_assert_held(&keyed->queue.lock);
-	tell_of_key(keyed, key, keyed->adders->last);
+	tell_of_key(keyed, key, keyed->adders->last, 1);
 }
 
 /**
@@ -304,12 +310,44 @@ noinline void kwq_tell_adders_of_key_locked(struct kwq_keyed *keyed, const struc
  * @keyed: the queue; its lock held; adders wait
  * @name: the group's name, with its hash
  *
- * Wakes at most KWQ_WAKES_PER_HOLD adders. Each of them wakes the next ones.
+ * Wakes one adder, as kwq_tell_adders_of_key_locked() does.
  */
 void kwq_tell_adders_of_group_locked(struct kwq_keyed *keyed, const struct kwq_key *name)
 {
 	lockdep_assert_held(&keyed->queue.lock);
-	tell_of_group(keyed, name, keyed->adders->last);
+	tell_of_group(keyed, name, keyed->adders->last, 1);
+}
+
+/**
+ * kwq_keyed_end_away() - end the waits of adds to a queue in its outbox
+ * @keyed: the queue, shut down
+ *
+ * An adder joins @away and looks for the shut down in one hold of the outbox's lock. So it is
+ * either found here, or it has seen the shut down.
+ *
+ * Context: process; may sleep.
+ */
+void kwq_keyed_end_away(struct kwq_keyed *keyed)
+{
+	struct kwq_adders *adders = READ_ONCE(keyed->adders);
+	struct kwq_keyed *outbox = keyed->outbox;
+	struct kwq_adder *adder = NULL;
+	unsigned long flags;
+	int n;
+
+	if (!outbox || !adders)
+		return;
+	do {
+		spin_lock_irqsave(&outbox->queue.lock, flags);
+		for (n = 0; n < KWQ_WAKES_PER_HOLD; n++) {
+			adder = list_first_entry_or_null(&adders->away, struct kwq_adder, away);
+			if (!adder)
+				break;
+			wake_adder(outbox, adder);
+		}
+		spin_unlock_irqrestore(&outbox->queue.lock, flags);
+		cond_resched();
+	} while (adder);
 }
 
 /**
@@ -322,16 +360,18 @@ void kwq_tell_adders_of_group_locked(struct kwq_keyed *keyed, const struct kwq_k
  *
  * Call it in the hold in which the add was refused, and try again in the hold in which it
  * returns. A return value of 0 does not promise room. kwq_keyed_provide_adders() comes before
- * all this.
+ * all this, for both queues if the add waits in an outbox.
  *
  * Context: process; sleeps without the lock.
- * Return: 0; -EAGAIN, -ETIMEDOUT or -ERESTARTSYS.
+ * Return: 0; -EAGAIN, -ETIMEDOUT or -ERESTARTSYS; -EDQUOT if adds with too much memory wait
+ * already.
  */
 int kwq_keyed_wait_for_room_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 				   const struct kwq_stock *stock, struct kwq_room_wait *wait,
 				   unsigned long *flags)
 	__must_hold(&keyed->queue.lock)
 {
+	const u32 bytes = wait->bytes + kwq_stock_bytes(stock, keyed);
 	struct kwq_adder adder = {
 		.key = key,
 		.group = stock->refused_group,
@@ -342,11 +382,19 @@ int kwq_keyed_wait_for_room_locked(struct kwq_keyed *keyed, const struct kwq_key
 	int err;
 
 	lockdep_assert_held(&queue->lock);
+	/* There may be room now. */
+	if (kwq_keyed_free_gone_locked(keyed, flags))
+		return 0;
+	if (!kwq_quota_charge_call(keyed, bytes))
+		return -EDQUOT;
 	join_adders(keyed, &adder, wait->has_waited);
+	INIT_LIST_HEAD(&adder.away);
+	if (wait->front)
+		list_add_tail(&adder.away, &wait->front->adders->away);
 	wait->has_waited = true;
 	do {
 		err = kwq_why_not_wait_locked(queue, &wait->patience);
-		if (err)
+		if (err || kwq_front_is_shut_down(wait->front))
 			break;
 		kwq_join_drainers_locked(queue, &adder.drainer, TASK_INTERRUPTIBLE);
 		kwq_keyed_unlock_unpaid(keyed, *flags);
@@ -359,8 +407,9 @@ int kwq_keyed_wait_for_room_locked(struct kwq_keyed *keyed, const struct kwq_key
 		leave_adders(keyed, &adder);
 	end_telling(keyed->adders, &adder);
 	if (adder.key_event)
-		tell_of_key(keyed, key, adder.key_event);
+		tell_of_key(keyed, key, adder.key_event, KWQ_WAKES_PER_HOLD);
 	if (adder.group_event)
-		tell_of_group(keyed, adder.group, adder.group_event);
+		tell_of_group(keyed, adder.group, adder.group_event, KWQ_WAKES_PER_HOLD);
+	kwq_quota_uncharge_call(keyed, bytes);
 	return err;
 }

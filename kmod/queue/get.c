@@ -280,6 +280,9 @@ noinline int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		return -ESHUTDOWN;
 	if (patience->nonblock)
 		return -EAGAIN;
+	/* There may be a great many due items. */
+	if (fatal_signal_pending(current))
+		return -ERESTARTSYS;
 	if (kwq_is_past_locked(queue, patience->deadline)) {
 		if (!kwq_expire_due_locked(queue))
 			return -ETIMEDOUT;

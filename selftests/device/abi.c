@@ -378,12 +378,13 @@ ASSERT_AT(kwq_changes_args, deadline, 32);
 ASSERT_AT(kwq_changes_args, resume, 40);
 ASSERT_AT(kwq_changes_args, batch, 48);
 
-_Static_assert(sizeof(struct kwq_sync_args) == 32, "kwq_sync_args");
+_Static_assert(sizeof(struct kwq_sync_args) == 40, "kwq_sync_args");
 ASSERT_AT(kwq_sync_args, size, 0);
 ASSERT_AT(kwq_sync_args, flags, 4);
 ASSERT_AT(kwq_sync_args, deadline, 8);
 ASSERT_AT(kwq_sync_args, resume, 16);
 ASSERT_AT(kwq_sync_args, number, 24);
+ASSERT_AT(kwq_sync_args, outbox_number, 32);
 
 _Static_assert(KWQ_KEY_MAX == 4096 && KWQ_NAME_MAX == 255 && KWQ_BATCH_MAX == 1024, "limits");
 /* U3: a filter of system calls names a request by its whole number, for ever. */

@@ -544,7 +544,85 @@ TEST_F(changes, full_queue)
 	EXPECT_EQ(KWQ_ADDED, sleeper_join(&add));
 }
 
-/* Q19: the same by the end of the follower. */
+/* L10: in a queue that is followed, too, an add drops no count, whether it is refused or not. */
+TEST_F(changes, counts_in_a_full_queue)
+{
+	static const struct kwq_create_args small = {
+		.clockid = CLOCK_MONOTONIC, .max_bytes = 3000,
+	};
+	static __u8 big[KWQ_KEY_MAX];
+	char key[] = "k0";
+	int writer;
+
+	make_queue(self, &small);
+	writer = q_open_with(self->q, NULL, KWQ_RIGHT_WRITE, O_CLOEXEC);
+	ASSERT_LE(0, writer);
+	for (; key[1] < '6'; key[1]++)
+		ASSERT_EQ(KWQ_RESTORED, q_restore(self->w, key, .state = KWQ_IS_REMEMBERED,
+						  .requeues = 1));
+	EXPECT_EQ(-ENOSPC, q_add_bytes(writer, big, sizeof(big), 0, 0, 0));
+	EXPECT_EQ(KWQ_ADDED, q_add_bytes(writer, big, 1500, 0, 0, 0));
+	EXPECT_EQ(-ENOSPC, q_add_bytes(writer, big, 1501, 0, 0, 0));
+	EXPECT_EQ(6, stat_of(self->q).remembered);
+	for (key[1] = '0'; key[1] < '6'; key[1]++)
+		EXPECT_EQ(1, q_requeues(self->w, key));
+	close(writer);
+}
+
+static int call_adds(struct sleeper *s)
+{
+	atomic_bool *stop = s->arg;
+	char key[16];
+	int ret = 0;
+
+	for (int i = 0; ret >= 0 && !atomic_load(stop); i++) {
+		snprintf(key, sizeof(key), "new %d", i % 16);
+		ret = q_add(s->fd, key);
+		if (ret >= 0 && q_remove(s->fd, key) < 0)
+			ret = -EIO;
+	}
+	return ret;
+}
+
+/*
+ * L10: the end of a follower takes many holds of the lock. An add between them once took its items
+ * for room, dropped all counts in vain, and then one more.
+ */
+TEST_F(changes, follower_of_many_counts_ends_beside_adds)
+{
+	enum { NR = 600 };
+	static const struct kwq_create_args limited = {
+		.clockid = CLOCK_MONOTONIC, .max_items = NR,
+	};
+	struct batch *b = new_batch();
+	atomic_bool stop;
+	struct sleeper s;
+	char key[16];
+
+	for (int round = 0; round < 20; round++) {
+		make_queue(self, &limited);
+		batch_begin(b);
+		for (int i = 0; i < NR; i++) {
+			snprintf(key, sizeof(key), "count %d", i);
+			batch_restore(b, key, (struct kwq_restore_entry){
+					.state = KWQ_IS_REMEMBERED, .requeues = 1 });
+		}
+		ASSERT_EQ(NR, batch_run(self->w, KWQ_IOC_RESTORE, b));
+		ASSERT_EQ(NR, stat_of(self->w).unread);
+		atomic_store(&stop, false);
+		s = (struct sleeper){ .call = call_adds, .fd = self->w, .arg = &stop };
+		sleeper_start(&s);
+		close(self->q);
+		atomic_store(&stop, true);
+		EXPECT_LE(0, sleeper_join(&s));
+		EXPECT_EQ(NR, stat_of(self->w).remembered);
+		EXPECT_EQ(0, stat_of(self->w).unread);
+		self->q = dup(self->w);
+	}
+	free(b);
+}
+
+/* Q19: the end of the follower makes room, too. */
 TEST_F(changes, full_queue_whose_follower_ends)
 {
 	static const struct kwq_create_args one = { .clockid = CLOCK_MONOTONIC, .max_items = 1 };

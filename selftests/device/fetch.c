@@ -203,4 +203,88 @@ TEST_F(fetch, size_changes_after_it_was_read)
 	EXPECT_TRUE(is_zero(self->beyond, GUARD));
 }
 
+static int value_queue(int dev)
+{
+	const struct kwq_create_args create = {
+		.size = sizeof(create), .flags = KWQ_CREATE_VALUES, .open_flags = O_CLOEXEC,
+		.rights = ALL_RIGHTS, .clockid = CLOCK_MONOTONIC,
+	};
+
+	return request(dev, KWQ_IOC_CREATE, &create);
+}
+
+static int add_value(int q, const char *key, const void *value, __u32 len)
+{
+	const struct kwq_add_entry entry = { .key_len = strlen(key), .flags = KWQ_ADD_VALUE };
+	const struct kwq_add_extra extra = { .value = user_ptr(value), .value_len = len };
+	__s32 result = -EIO;
+	const struct kwq_batch_args args = {
+		.size = sizeof(args),
+		.batch = {
+			.entries = user_ptr(&entry), .keys = user_ptr(key),
+			.results = user_ptr(&result), .extras = user_ptr(&extra),
+			.keys_len = strlen(key), .nr = 1, .entry_size = sizeof(entry),
+			.extra_size = sizeof(extra),
+		},
+	};
+	int ret = request(q, KWQ_IOC_ADD, &args);
+
+	return ret == 1 ? result : ret;
+}
+
+static __u64 user_bytes(int dev)
+{
+	struct kwq_info info = { .size = sizeof(info) };
+
+	REQUIRE(!request(dev, KWQ_IOC_INFO, &info));
+	return info.user_bytes;
+}
+
+/* What happens while the value of "a" is copied out. */
+struct replacement {
+	int dev;
+	int q;
+	__u64 before;
+	__u64 after;
+	__u64 of_queue;
+	int result;
+};
+
+static void replace_value(void *changed)
+{
+	struct replacement *r = changed;
+	struct kwq_stat stat;
+
+	r->before = user_bytes(r->dev);
+	r->result = add_value(r->q, "a", "new", 3);
+	r->after = user_bytes(r->dev);
+	REQUIRE(!q_stat(r->q, &stat));
+	r->of_queue = stat.bytes;
+}
+
+/* O9: a value that is gone counts for its owner until a slow reader has copied it. */
+TEST_F(fetch, value_is_replaced_while_it_is_read)
+{
+	struct kwq_listed listed[1];
+	const struct kwq_list_items_args list = {
+		.size = sizeof(list), .flags = KWQ_LIST_VALUES, .states = KWQ_IS_READY,
+		.batch = {
+			.entries = user_ptr(listed), .keys = user_ptr(self->beyond - 1),
+			.keys_len = self->page + 1, .nr = 1, .entry_size = sizeof(listed[0]),
+		},
+	};
+	struct replacement r = { .dev = self->dev, .q = value_queue(self->dev) };
+	static __u8 value[4096 - 1];
+
+	ASSERT_LE(0, r.q);
+	ASSERT_EQ(KWQ_ADDED, add_value(r.q, "a", value, sizeof(value)));
+	EXPECT_EQ(1, request_while(self, r.q, KWQ_IOC_LIST_ITEMS, &list, replace_value, &r));
+	EXPECT_EQ(KWQ_COALESCED, r.result);
+	/* The queue has its room again, which is what the queue's own limit counts. */
+	EXPECT_GT(sizeof(value), r.of_queue);
+	EXPECT_LE(r.before, r.after);
+	EXPECT_LE(user_bytes(self->dev) + sizeof(value), r.after);
+	close(r.q);
+}
+
 TEST_HARNESS_MAIN

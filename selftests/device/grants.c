@@ -307,6 +307,18 @@ TEST_F(grants, epoll_that_asks_for_room_later)
 	close(epoll);
 }
 
+/* U9: a poller that asks for both would take the wake-up for an item of the outbox. It is told so. */
+TEST_F(grants, exclusive_poller_of_both)
+{
+	int both = epoll_on(self->q, EPOLLIN | EPOLLOUT | EPOLLEXCLUSIVE);
+	int room = epoll_on(self->q, EPOLLOUT | EPOLLEXCLUSIVE);
+
+	EXPECT_EQ(EPOLLERR, epoll_now(both));
+	EXPECT_EQ(EPOLLOUT, epoll_now(room));
+	close(both);
+	close(room);
+}
+
 /* A poller of the queue does not take the wake-up for an item of the outbox. */
 TEST_F(grants, exclusive_poller_of_the_queue)
 {
@@ -384,6 +396,41 @@ TEST_F(grants, others_add_by_name)
 	close(q);
 }
 
+/* U9: to the outbox a request has the rights of the descriptor that gave it, and no more. */
+TEST_F(grants, rights_of_the_outbox)
+{
+	int writer = q_open_with(self->outbox, NULL, KWQ_RIGHT_WRITE, O_CLOEXEC);
+	int reader = q_open_with(self->outbox, NULL, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE, O_CLOEXEC);
+	int by_writer, by_reader;
+
+	ASSERT_EQ(KWQ_RESTORED, q_restore(self->outbox, "secret", .state = KWQ_IS_REMEMBERED,
+					  .requeues = 3));
+	by_writer = new_queue_with_outbox(self->dev, 0, writer);
+	ASSERT_LE(0, by_writer);
+	EXPECT_EQ(KWQ_ADDED, q_add(by_writer, "a"));
+	EXPECT_EQ(-EBADF, q_requeues(by_writer, "secret"));
+	EXPECT_EQ(-EBADF, q_requeues(by_writer, "unknown"));
+	EXPECT_EQ(-EBADF, q_forget(by_writer, "secret"));
+	EXPECT_EQ(3, q_requeues(self->outbox, "secret"));
+	/* After a shut down these requests are for the queue itself. */
+	ASSERT_EQ(0, q_shut_down(by_writer));
+	EXPECT_EQ(0, q_requeues(by_writer, "secret"));
+	EXPECT_EQ(0, q_forget(by_writer, "secret"));
+	close(by_writer);
+	by_reader = new_queue_with_outbox(self->dev, 0, reader);
+	ASSERT_LE(0, by_reader);
+	EXPECT_EQ(3, q_requeues(by_reader, "secret"));
+	/* The descriptor of the queue needs the right as well. */
+	close(reader);
+	reader = q_open_with(by_reader, NULL, KWQ_RIGHT_WRITE, O_CLOEXEC);
+	EXPECT_EQ(-EBADF, q_requeues(reader, "secret"));
+	EXPECT_EQ(KWQ_COALESCED, q_add(reader, "a"));
+	EXPECT_EQ(3, q_forget(by_reader, "secret"));
+	close(by_reader);
+	close(reader);
+	close(writer);
+}
+
 TEST_F(grants, shut_down_of_the_queue)
 {
 	struct sleeper waits;
@@ -394,18 +441,35 @@ TEST_F(grants, shut_down_of_the_queue)
 	start_add(&waits, self->q, "c");
 	ASSERT_EQ(0, q_shut_down(self->q));
 	/* Q8 */
+	EXPECT_EQ(-ESHUTDOWN, sleeper_join(&waits));
 	EXPECT_EQ(-ESHUTDOWN, q_add(self->q, "d"));
 	EXPECT_EQ(-ESHUTDOWN, q_add_wait(self->q, "d", KWQ_NO_DEADLINE));
 	EXPECT_EQ(POLLERR, poll_now(self->q, POLLOUT) & (POLLERR | POLLOUT));
 	EXPECT_EQ(0, q_shutting_down(self->outbox));
 	check_stat(self->outbox, .ready = 2, .items = 2);
-	/* An add that waits already waits for the outbox. */
-	EXPECT_FALSE(atomic_load(&waits.ended));
-	make_room(self->outbox);
-	EXPECT_EQ(KWQ_ADDED, sleeper_join(&waits));
 	ASSERT_EQ(1, q_try_get(self->q, &item));
 	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
 	EXPECT_EQ(0, q_drain(self->q, KWQ_NO_DEADLINE));
+}
+
+/* Q9: a drain ends the adds of its queue that wait in the outbox, but no others. */
+TEST_F(grants, drain_of_the_queue)
+{
+	int other = new_queue_with_outbox(self->dev, 0, self->outbox);
+	struct sleeper waits[5], others;
+
+	fill(self);
+	for (int i = 0; i < 5; i++)
+		start_add(&waits[i], self->q, i % 2 ? "c" : "d");
+	start_add(&others, other, "e");
+	EXPECT_EQ(0, q_drain(self->q, KWQ_NO_DEADLINE));
+	for (int i = 0; i < 5; i++)
+		EXPECT_EQ(-ESHUTDOWN, sleeper_join(&waits[i]));
+	EXPECT_FALSE(atomic_load(&others.ended));
+	make_room(self->outbox);
+	EXPECT_EQ(KWQ_ADDED, sleeper_join(&others));
+	check_stat(self->outbox, .ready = 2, .items = 2);
+	close(other);
 }
 
 TEST_F(grants, shut_down_of_the_outbox)
@@ -441,6 +505,40 @@ TEST_F(grants, no_board)
 	EXPECT_EQ(-EOPNOTSUPP, q_board(self->q, &size));
 	EXPECT_EQ(-EOPNOTSUPP, q_board(q, &size));
 	close(q);
+}
+
+/* U9: a producer may have a board, and the manager's removes work all the same. */
+TEST_F(grants, remove_beside_a_board)
+{
+	int writer = q_open_with(self->outbox, NULL, KWQ_RIGHT_WRITE, O_CLOEXEC);
+	struct item item;
+	__u64 size;
+	int board;
+
+	ASSERT_EQ(0, q_follow(self->outbox, &self->r.after));
+	board = q_board(writer, &size);
+	if (board == -EOPNOTSUPP)
+		SKIP(return, "this machine has no boards");
+	ASSERT_LE(0, board);
+	for (int coalesced = 0; coalesced < 2; coalesced++) {
+		ASSERT_EQ(KWQ_ADDED, q_add(writer, "a"));
+		/* The second add puts the key on the board, which may answer the next ones. */
+		if (coalesced)
+			ASSERT_EQ(KWQ_COALESCED, q_add(writer, "a"));
+		ASSERT_EQ(1, q_changes(self->outbox, &self->r, self->read, 8,
+				       KWQ_CHANGES_NONBLOCK, 0));
+		if (coalesced) {
+			EXPECT_EQ(-ESTALE, q_remove_unchanged(self->outbox, "a", self->r.after));
+			ASSERT_EQ(1, q_changes(self->outbox, &self->r, self->read, 8,
+					       KWQ_CHANGES_NONBLOCK, 0));
+		}
+		EXPECT_EQ(KWQ_WAS_READY, q_remove_unchanged(self->outbox, "a", self->r.after));
+		EXPECT_EQ(-EAGAIN, q_try_get(self->outbox, &item));
+		ASSERT_LE(0, q_changes(self->outbox, &self->r, self->read, 8,
+				       KWQ_CHANGES_NONBLOCK, 0));
+	}
+	close(board);
+	close(writer);
 }
 
 /* SYNC */
@@ -537,10 +635,22 @@ TEST_F(grants, sync_that_is_interrupted)
 	start_sync(&s, self->q, &sync);
 	REQUIRE(!pthread_kill(s.thread, SIGUSR1));
 	EXPECT_EQ(-EINTR, sleeper_join(&s));
-	EXPECT_EQ(0, sync.number);
+	EXPECT_EQ(stat_of(self->outbox).last_change, sync.outbox_number);
+	EXPECT_EQ(stat_of(self->q).last_change, sync.number);
 	EXPECT_LT(0, sync.resume);
-	keep(self->outbox, &self->r, self->read);
+	/* The call that continues the wait does not wait for later changes of either. */
+	EXPECT_EQ(-EAGAIN, keep(self->outbox, &self->r, self->read));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+	ASSERT_EQ(KWQ_RESTORED, q_restore(self->q, "c", .state = KWQ_IS_READY));
+	sync.resume = 1;
 	EXPECT_EQ(0, q_sync_with(self->q, &sync));
+	EXPECT_EQ(0, sync.outbox_number);
+	EXPECT_EQ(0, sync.number);
+	keep(self->outbox, &self->r, self->read);
+	keep(self->q, &self->main_r, self->read);
+	/* A queue that has no outbox with changes cannot wait for them. */
+	sync = (struct kwq_sync_args){ .deadline = KWQ_NO_DEADLINE, .outbox_number = 1 };
+	EXPECT_EQ(-EINVAL, q_sync_with(self->outbox, &sync));
 	/* In the wait for the queue it is that of the queue. */
 	ASSERT_EQ(KWQ_RESTORED, q_restore(self->q, "a", .state = KWQ_IS_READY));
 	sync = (struct kwq_sync_args){ .flags = KWQ_SYNC_RELATIVE, .deadline = HOUR };
@@ -803,10 +913,9 @@ static int remove_raw(int q, const char *key, __u32 flags, __u64 change)
 
 TEST_F(grants, remove_that_is_refused)
 {
-	int plain = new_queue(self->dev), boarded, board;
+	int plain = new_queue(self->dev);
 	int worker = q_open_with(self->q, NULL, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE, O_CLOEXEC);
 	struct kwq_stat before, after;
-	__u64 size;
 
 	ASSERT_EQ(KWQ_RESTORED, q_grant(self->q, "a", 1));
 	before = stat_of(self->q);
@@ -832,15 +941,6 @@ TEST_F(grants, remove_that_is_refused)
 	EXPECT_EQ(-EOPNOTSUPP, q_remove_unchanged(plain, "b", ~0ULL));
 	EXPECT_EQ(KWQ_WAS_READY, q_revoke(plain, "a"));
 	close(plain);
-	/* A board answers adds of which this remove would have to know. */
-	boarded = new_flagged_queue(self->dev, KWQ_CREATE_CHANGES);
-	ASSERT_EQ(KWQ_ADDED, q_add(boarded, "a"));
-	board = q_board(boarded, &size);
-	if (board >= 0) {
-		EXPECT_EQ(-EOPNOTSUPP, q_remove_unchanged(boarded, "a", ~0ULL));
-		close(board);
-	}
-	close(boarded);
 }
 
 /* Reads one item of the outbox, and returns the number of its change. */
@@ -1050,6 +1150,33 @@ TEST_F(grants, other_ends_are_no_losses)
 }
 
 /* A revoked key is another worker's, while the first one still runs. */
+/* O3: only an EXTEND that was carried out tells what was lost. */
+TEST_F(grants, losses_are_told_until_an_extend_succeeds)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	__u8 *hole = mmap(NULL, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct kwq_batch_args args = {
+		.size = sizeof(args),
+		.batch = {
+			.entries = user_ptr(hole), .results = user_ptr(hole), .nr = 1,
+			.entry_size = sizeof(struct kwq_extend_entry),
+		},
+	};
+	int x = q_reopen(self->q);
+	struct item item;
+
+	ASSERT_EQ(KWQ_RESTORED, q_grant(self->q, "a", 1));
+	ASSERT_EQ(1, q_try_get(x, &item));
+	EXPECT_EQ(KWQ_WAS_PROCESSING, q_revoke(self->q, "a"));
+	EXPECT_EQ(POLLPRI, poll_now(x, POLLPRI));
+	EXPECT_EQ(-EFAULT, request(x, KWQ_IOC_EXTEND, &args));
+	EXPECT_EQ(POLLPRI, poll_now(x, POLLPRI));
+	EXPECT_EQ(-ESTALE, q_extend(x, item.ticket));
+	EXPECT_EQ(0, poll_now(x, POLLPRI));
+	close(x);
+	munmap(hole, page);
+}
+
 TEST_F(grants, revoked_key_is_granted_again)
 {
 	int x = q_reopen(self->q), y = q_reopen(self->q);

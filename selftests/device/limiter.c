@@ -915,10 +915,7 @@ TEST_F(limiter, counts_survive_a_killed_worker)
 	expect_delay(self->q, "a", 8 * MSEC);
 }
 
-/*
- * O4: a remembered count takes an item's room, gives way to a new item, and is gone
- * once forgotten.
- */
+/* L10: remembered counts have a limit of their own, beside that of items. */
 TEST_F(limiter, counts_and_limits)
 {
 	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
@@ -934,31 +931,68 @@ TEST_F(limiter, counts_and_limits)
 	EXPECT_EQ(3, stat.items);
 	EXPECT_EQ(3, stat.remembered);
 
-	/* The oldest count goes first; reading a count does not make it younger. */
-	EXPECT_EQ(1, q_requeues(self->q, "a"));
+	/* No add drops one. A key with a count needs room as a new one does. */
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "d"));
-	check_stat(self->q, .ready = 1, .items = 3);
-	EXPECT_EQ(0, q_requeues(self->q, "a"));
-	EXPECT_EQ(1, q_requeues(self->q, "b"));
-	EXPECT_EQ(1, q_requeues(self->q, "c"));
-
-	/* An item in use keeps its place. */
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "b"));
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "e"));
+	check_stat(self->q, .ready = 3, .items = 5);
 	EXPECT_EQ(-ENOSPC, q_add(self->q, "f"));
 	EXPECT_EQ(-ENOSPC, q_add_rate_limited(self->q, "f"));
-	EXPECT_EQ(0, q_requeues(self->q, "c"));
+	EXPECT_EQ(-ENOSPC, q_add(self->q, "a"));
+	EXPECT_EQ(-ENOSPC, q_add_rate_limited(self->q, "c"));
+	EXPECT_EQ(1, q_requeues(self->q, "a"));
 	EXPECT_EQ(1, q_requeues(self->q, "b"));
-	check_stat(self->q, .ready = 3, .items = 3);
+	EXPECT_EQ(1, q_requeues(self->q, "c"));
 	expect_take(self->q, "d");
 	expect_take(self->q, "b");
 	expect_take(self->q, "e");
-	check_stat(self->q, .items = 1);
+
+	/* One more drops the oldest one; reading a count does not make it younger. */
+	EXPECT_EQ(1, q_requeues(self->q, "a"));
+	expect_delay(self->q, "d", 0);
+	EXPECT_EQ(0, q_requeues(self->q, "a"));
+	EXPECT_EQ(1, q_requeues(self->q, "b"));
+	EXPECT_EQ(1, q_requeues(self->q, "c"));
+	EXPECT_EQ(1, q_requeues(self->q, "d"));
+	check_stat(self->q, .items = 3);
 	EXPECT_EQ(1, q_forget(self->q, "b"));
-	check_stat(self->q, .items = 0);
+	EXPECT_EQ(1, q_forget(self->q, "c"));
+	EXPECT_EQ(1, q_forget(self->q, "d"));
 	ASSERT_EQ(0, q_stat(self->q, &stat));
 	EXPECT_EQ(0, stat.remembered);
+	EXPECT_EQ(0, stat.items);
 	EXPECT_EQ(0, stat.bytes);
+}
+
+/* Q19: an add of a key that has only a count waits for room as well. */
+TEST_F(limiter, key_with_a_count_waits_for_room)
+{
+	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
+	const struct kwq_config config = config_of(at_once);
+	struct sleeper s;
+
+	self->q = new_queue_with(self->dev, CLOCK_MONOTONIC, 1, &config);
+	ASSERT_LE(0, self->q);
+	expect_delay(self->q, "a", 0);
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+	start_add(&s, self->q, "a");
+	expect_take(self->q, "b");
+	EXPECT_EQ(KWQ_ADDED, sleeper_join(&s));
+	EXPECT_EQ(1, q_requeues(self->q, "a"));
+	check_stat(self->q, .ready = 1, .items = 1);
+}
+
+/* U8: a queue that is full takes back the counts of keys that are idle. */
+TEST_F(limiter, counts_are_restored_to_a_full_queue)
+{
+	self->q = new_queue_with(self->dev, KWQ_CLOCK_ID_MANUAL, 1, NULL);
+	ASSERT_LE(0, self->q);
+	ASSERT_EQ(KWQ_RESTORED, q_restore(self->q, "a", .state = KWQ_IS_READY));
+	EXPECT_EQ(-ENOSPC, q_restore(self->q, "b", .state = KWQ_IS_READY, .requeues = 3));
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "b", .state = KWQ_IS_REMEMBERED,
+					  .requeues = 3));
+	EXPECT_EQ(3, q_requeues(self->q, "b"));
+	EXPECT_EQ(-ENOSPC, q_add(self->q, "b"));
 }
 
 /* O4: a refused add costs nobody a count. */
@@ -984,11 +1018,13 @@ TEST_F(limiter, no_space_and_nothing_lost)
 	EXPECT_EQ(-ENOSPC, q_add_bytes(self->q, longest, sizeof(longest), 0, 0, 0));
 	EXPECT_EQ(1, q_requeues(self->q, "a"));
 	EXPECT_EQ(1, q_requeues(self->q, "b"));
-	/* An accepted add costs as many counts as it needs. */
+	/* Nor does an accepted one. */
 	EXPECT_EQ(KWQ_ADDED, q_add_bytes(self->q, longest, 3500, 0, 0, 0));
 	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(1, q_requeues(self->q, "a"));
 	EXPECT_EQ(1, q_requeues(self->q, "b"));
-	EXPECT_EQ(stat.items - 1, stat.remembered);
+	EXPECT_EQ(3, stat.items);
+	EXPECT_EQ(2, stat.remembered);
 }
 
 /* Q10: a queue that is shut down remembers no counts and refuses rate-limited adds. */

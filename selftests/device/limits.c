@@ -5,6 +5,8 @@
  */
 #include "kwq_test.h"
 
+#include <sys/prctl.h>
+
 #include <grp.h>
 
 FIXTURE(limits)
@@ -441,6 +443,57 @@ TEST_F(quota, bytes_of_a_user)
 	close(q);
 	say(&child, 'o');
 	EXPECT_EQ(1, hear(&child));
+	EXPECT_EQ(0, end_of_peer(&child));
+}
+
+static int call_add_long(struct sleeper *s)
+{
+	return q_add_wait_bytes(s->fd, s->arg, KWQ_KEY_MAX, 0, KWQ_NO_DEADLINE);
+}
+
+static int peer_waits_with_much(struct peer *parent, void *arg)
+{
+	const struct quota *quota = arg;
+	struct sleeper waits[64];
+	char keys[64][KWQ_KEY_MAX];
+	int q, nr = 0;
+
+	become(USER);
+	/* The test looks at its own threads in /proc. */
+	REQUIRE(!prctl(PR_SET_DUMPABLE, 1));
+	q = new_queue_with(quota->dev, CLOCK_MONOTONIC, 1, NULL);
+	REQUIRE(q >= 0 && q_add(q, "full") == KWQ_ADDED);
+	/* At least 256 KiB may wait. Each of these takes some 24 KiB. */
+	for (nr = 0; nr < 64; nr++) {
+		memset(keys[nr], 'a' + nr, sizeof(keys[nr]));
+		if (q_add_wait_bytes(q, keys[nr], KWQ_KEY_MAX, 0, 1) == -EDQUOT)
+			break;
+		waits[nr] = (struct sleeper){ .call = call_add_long, .fd = q, .arg = keys[nr] };
+		sleeper_start(&waits[nr]);
+		wait_until_asleep(waits[nr].tid, __NR_ioctl, KWQ_IOC_ADD);
+	}
+	REQUIRE(nr >= 256 / 32 && nr <= 256 / 8);
+	REQUIRE(info_of(quota->dev).user_bytes >= (__u64)nr * 8192);
+	/* It is no memory of items, of which there may be as many as before. */
+	REQUIRE(info_of(quota->dev).user_bytes_left > FEW_BYTES / 2);
+	REQUIRE(!q_shut_down(q));
+	for (int i = 0; i < nr; i++)
+		REQUIRE(sleeper_join(&waits[i]) == -ESHUTDOWN);
+	REQUIRE(info_of(quota->dev).user_bytes < FEW_BYTES / 2);
+	(void)parent;
+	return 0;
+}
+
+/* O9: adds that wait have a limit of their own, so that they cannot take the room of items. */
+TEST_F(quota, adds_that_wait)
+{
+	struct quota quota = { .dev = self->dev };
+	struct peer child;
+	char few[16];
+
+	snprintf(few, sizeof(few), "%d", FEW_BYTES);
+	ASSERT_EQ(0, write_text(MAX_USER_BYTES, few));
+	start_peer(&child, peer_waits_with_much, &quota);
 	EXPECT_EQ(0, end_of_peer(&child));
 }
 

@@ -1062,6 +1062,32 @@ TEST_F(extras, group_of_another_serves_an_adder)
 	close(q);
 }
 
+static __u64 user_bytes(int dev)
+{
+	struct kwq_info info = { .size = sizeof(info) };
+
+	REQUIRE(!request(dev, KWQ_IOC_INFO, &info));
+	return info.user_bytes;
+}
+
+/* O9: the memory of an add that waits counts for the owner of the queue. */
+TEST_F(extras, adds_that_wait_count)
+{
+	int q = new_queue_of(self->dev, 1, 0);
+	struct full_add large = { "new", KWQ_ADD_VALUE, 60000 };
+	__u64 before;
+	struct sleeper s;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "k"));
+	before = user_bytes(self->dev);
+	start_full_add(&s, q, &large);
+	EXPECT_LE(before + 60000, user_bytes(self->dev));
+	ASSERT_EQ(0, q_shut_down(q));
+	EXPECT_EQ(-ESHUTDOWN, sleeper_join(&s));
+	EXPECT_GE(before + 20000, user_bytes(self->dev));
+	close(q);
+}
+
 /* O4, L9: a refused add changes nothing, not even what is remembered. */
 TEST_F(extras, refused_add_forgets_nothing)
 {

@@ -298,6 +298,36 @@ TEST_F(values, counts_as_memory)
 	close(q);
 }
 
+/*
+ * L10: no add drops a count for room, however large its value. It once dropped all of them, and then
+ * one more.
+ */
+TEST_F(values, large_ones_beside_many_counts)
+{
+	enum { NR = 1000 };
+	int q = create_with(self->dev, KWQ_CREATE_VALUES, 190000, 0);
+	const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
+	const struct kwq_config config = config_of(at_once);
+	struct kwq_stat stat;
+	char key[16];
+
+	ASSERT_LE(0, q);
+	ASSERT_EQ(0, q_configure(q, &config));
+	for (int i = 0; i < NR; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		ASSERT_EQ(KWQ_RESTORED, q_restore(q, key, .state = KWQ_IS_REMEMBERED,
+						  .requeues = 1));
+	}
+	ASSERT_EQ(0, q_stat(q, &stat));
+	ASSERT_EQ(NR, stat.remembered);
+	EXPECT_EQ(KWQ_ADDED, add_value(q, "new", 0, self->big, 65000));
+	EXPECT_EQ(-ENOSPC, add_value(q, "more", 0, self->big, KWQ_VALUE_MAX));
+	ASSERT_EQ(0, q_stat(q, &stat));
+	EXPECT_EQ(NR, stat.remembered);
+	EXPECT_EQ(NR + 1, stat.items);
+	close(q);
+}
+
 TEST_F(values, needs_a_queue_with_values)
 {
 	int q = create_with(self->dev, 0, 0, 0);

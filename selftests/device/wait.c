@@ -1451,6 +1451,32 @@ TEST_F(wait, exclusive_pollers)
 	free(b);
 }
 
+/*
+ * Q5, U9: a descriptor that may only add gets no item, so its exclusive poller would take the
+ * wake-up of one that does. It learns that at once.
+ */
+TEST_F(wait, exclusive_poller_that_cannot_get)
+{
+	int writer = q_open_with(self->q, NULL, KWQ_RIGHT_WRITE, O_CLOEXEC);
+	int cannot = epoll_on(writer, EPOLLIN | EPOLLEXCLUSIVE);
+	int can = epoll_on(self->q, EPOLLIN | EPOLLEXCLUSIVE);
+	int adds = epoll_on(writer, EPOLLOUT | EPOLLEXCLUSIVE);
+	struct epoll_event event;
+	struct sleeper poller;
+
+	ASSERT_EQ(1, epoll_wait(cannot, &event, 1, -1));
+	EXPECT_EQ(EPOLLERR, event.events);
+	start_epoll_wait(&poller, can);
+	ASSERT_EQ(KWQ_ADDED, q_add(self->other, "a"));
+	EXPECT_EQ(EPOLLIN, sleeper_join(&poller));
+	ASSERT_EQ(1, epoll_wait(adds, &event, 1, -1));
+	EXPECT_EQ(EPOLLOUT, event.events);
+	close(cannot);
+	close(can);
+	close(adds);
+	close(writer);
+}
+
 /* Q5, U2: exclusive pollers that then get: no item is left behind. */
 struct dying {
 	int q;

@@ -118,7 +118,8 @@
  * @max_total_bytes: most bytes that the queues of all users may take. Exempt queues do not
  *		count.
  * @user_bytes:	bytes that the queues counted in @user_queues have taken, in steps of 16 KiB
- *		per queue.
+ *		per queue, and those of adds to them that wait for room. Such adds may take another
+ *		sixteenth of @max_user_bytes, or 256 KiB if that is more.
  * @user_bytes_left: how many more bytes the caller's queues may take now. This is the least
  *		of what is left to the caller, to the owners of the user namespaces above,
  *		and to all users together. 2^64 - 1 if the caller's queues would be exempt.
@@ -321,8 +322,9 @@ struct kwq_config {
  * ADD, FORGET and REQUEUES concern another queue, the outbox, and so do the adds of a GET, EPOLLOUT
  * and &kwq_add_args.deadline. So a manager decides what comes into this queue: it takes keys from
  * the outbox, and puts them here by RESTORE, perhaps with a token. The outbox checks no mode:
- * whoever may add to this queue may add to it. Once this queue is shut down, adds are refused. It
- * has no board.
+ * whoever may add to this queue may add to it. But a request to the outbox has only the rights of
+ * the descriptor that gave it, so FORGET and REQUEUES need its right to read. Once this queue is
+ * shut down, adds are refused, also those that wait in the outbox. It has no board.
  */
 #define KWQ_CREATE_OUTBOX	(1U << 6)
 
@@ -337,8 +339,10 @@ struct kwq_config {
  *		KWQ_CLOCK_ID_MANUAL for tests.
  * @rights:	KWQ_RIGHT_* bits of the new descriptor, at least one. The creator may ask
  *		for all of them, whatever the mode.
- * @max_items:	most items at once; 0 for the module's limit.
- * @max_bytes:	most bytes of memory for items and their keys; 0 for the module's limit.
+ * @max_items:	most items at once; 0 for the module's limit. Remembered items do not count, because
+ *		they have a limit of their own, which is as high.
+ * @max_bytes:	most bytes of memory for items and their keys; 0 for the module's limit. The same
+ *		holds for remembered items.
  * @name:	empty for an unnamed queue, which lives as long as its descriptors.
  *		Otherwise 1 to KWQ_NAME_MAX bytes without a slash, ended by a NUL and padded
  *		with NULs. A named queue lives until it is unlinked and its last descriptor
@@ -609,9 +613,10 @@ struct kwq_add_args {
  * item, with a count of 0.
  *
  * Results: KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED, KWQ_WAITING, KWQ_DEAD, KWQ_DIRTY.
- * Errors: ENOMEM, ESHUTDOWN, and
+ * Errors: ENOMEM (also if more than 128 keys have the same place in the queue's table, which does not
+ * happen by chance), ESHUTDOWN, and
  *
- * - EDQUOT: the queue's owner has too much memory in queues
+ * - EDQUOT: the queue's owner has too much memory in queues, or in adds that wait for room
  * - EINVAL: flags, padding, priority, an empty key, or a key beyond @keys_len
  * - EMSGSIZE: the key is too long
  * - ENOENT: KICK, but the item is not dead
@@ -770,10 +775,9 @@ struct kwq_extend_entry {
  * Errors: EINVAL, EMSGSIZE (key too long), ENOENT (the queue has no such key; with
  * KWQ_REMOVE_DEAD, no such dead item), and
  *
- * - EOPNOTSUPP: KWQ_REMOVE_UNCHANGED, but the queue was created without KWQ_CREATE_CHANGES, or it
- *   has a board, which may have answered adds
+ * - EOPNOTSUPP: KWQ_REMOVE_UNCHANGED, but the queue was created without KWQ_CREATE_CHANGES
  * - ESTALE: KWQ_REMOVE_UNCHANGED, and the item has changed since @change, or an add has coalesced
- *   since the follower read it. CHANGES reads it again.
+ *   since the follower read it, or the board may have answered one. CHANGES reads it again.
  */
 struct kwq_remove_entry {
 	__u32 key_len;
@@ -1232,8 +1236,8 @@ struct kwq_histogram {
  * @processing:	items handed out and not yet done.
  * @items:	all items of the queue. An item may be waiting and processing at once.
  * @bytes:	memory of items and their keys, including what the allocator rounds up.
- * @max_items:	limit of @items.
- * @max_bytes:	limit of @bytes.
+ * @max_items:	limit of @items without @remembered, and limit of @remembered.
+ * @max_bytes:	the same limit of their bytes.
  * @adds:	adds that made an item dirty since the queue was created. Delayed adds count
  *		when their time comes.
  * @coalesced:	immediate adds of dirty items, delayed adds of waiting items, times that came
@@ -1477,8 +1481,8 @@ struct kwq_tell_args {
  * changes during the list comes again. A handle follows until it is closed. The next follower lists
  * all items again.
  *
- * An item that is gone stays in the queue, and counts for @max_items, @max_bytes and the quota,
- * until the follower has read that it is gone. So a follower that does not read makes the queue
+ * An item that is gone, or is not remembered any more, stays in the queue, and counts for @max_items,
+ * @max_bytes and the quota, until the follower has read that it is gone. So a follower that does not read makes the queue
  * full, and no more.
  *
  * A follower may keep the changes somewhere else, and tells by &kwq_changes_args.kept how far it
@@ -1603,6 +1607,7 @@ struct kwq_term_args {
  * @number:	zero for all changes so far. Else the number up to which they must be kept. If a
  *		signal interrupts the wait, the kernel stores here what the wait was for. On any
  *		other return it is zero.
+ * @outbox_number: the same for the changes of the outbox.
  *
  * In a queue with KWQ_CREATE_OUTBOX the call first waits until all changes so far of the outbox are
  * kept, if that has KWQ_CREATE_CHANGES.
@@ -1612,7 +1617,8 @@ struct kwq_term_args {
  *
  * Errors: EINTR, ETIMEDOUT, and
  *
- * - EINVAL: also a @number that no change has yet
+ * - EINVAL: also a @number that no change has yet, or an @outbox_number without an outbox that has
+ *   KWQ_CREATE_CHANGES
  * - EOPNOTSUPP: the queue was created without KWQ_CREATE_CHANGES
  */
 struct kwq_sync_args {
@@ -1621,6 +1627,7 @@ struct kwq_sync_args {
 	__u64 deadline;
 	__u64 resume;
 	__u64 number;
+	__u64 outbox_number;
 };
 
 #define KWQ_IOC_MAGIC		0xBB

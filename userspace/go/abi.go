@@ -547,11 +547,12 @@ type changesArgs struct {
 }
 
 type syncArgs struct {
-	size     uint32
-	flags    uint32
-	deadline uint64
-	resume   uint64
-	number   uint64
+	size         uint32
+	flags        uint32
+	deadline     uint64
+	resume       uint64
+	number       uint64
+	outboxNumber uint64
 }
 
 // address returns an address for a member of a request. The stack of a goroutine moves, so the compiler must put everything on

@@ -347,6 +347,19 @@ static void find_rival(struct board_test *t, const char *of, bool second, char r
 	} while (slot_nr(t, rival, false) != wanted);
 }
 
+static const struct kwq_keyed_item *item_of(struct board_test *t, const char *bytes)
+{
+	struct kwq_key key = { .bytes = (const u8 *)bytes, .len = strlen(bytes) };
+	const struct kwq_keyed_item *ki;
+	unsigned long flags;
+
+	kwq_key_hash(&key);
+	spin_lock_irqsave(&t->keyed->queue.lock, flags);
+	ki = kwq_keyed_find(t->keyed, &key);
+	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
+	return ki;
+}
+
 static void one_key_takes_the_place_of_another(struct kunit *test)
 {
 	struct board_test *t = test->priv;
@@ -356,6 +369,7 @@ static void one_key_takes_the_place_of_another(struct kunit *test)
 	find_rival(t, "a", true, rivals[1]);
 	add(t, rivals[0]);
 	add(t, rivals[0]);
+	t->keyed->board->items[slot_nr(t, rivals[0], false)]->is_added = false;
 	add(t, "a");
 	add(t, "a");
 	/* There is a second slot. */
@@ -368,6 +382,8 @@ static void one_key_takes_the_place_of_another(struct kunit *test)
 	add(t, "a");
 	add(t, "a");
 	KUNIT_EXPECT_EQ(test, look(t, rivals[0]), 0);
+	/* The board may have answered adds of it until now. */
+	KUNIT_EXPECT_TRUE(test, item_of(t, rivals[0])->is_added);
 	KUNIT_EXPECT_EQ(test, look(t, rivals[1]), KWQ_COALESCED);
 	KUNIT_EXPECT_EQ(test, look(t, "a"), KWQ_COALESCED);
 	expect_sound(test);

@@ -216,7 +216,7 @@ static int read_after(struct changes_test *t, u64 after, u64 kept, u32 most)
 		err = kwq_keyed_list(t->keyed, &request, &buffer);
 		for (i = 0; i < buffer.fill.nr; i++)
 			if (buffer.values[i])
-				kwq_value_put(buffer.values[i]);
+				kwq_value_put(t->keyed, buffer.values[i]);
 		nr += buffer.fill.nr;
 		keys += buffer.fill.keys_len;
 	} while (!err && request.at && nr < most);
@@ -587,31 +587,70 @@ static void full_queue_has_room_once_the_follower_reads(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, add(t, "c"), KWQ_ADDED);
 }
 
-static void remembered_item_makes_room_once_that_is_read(struct kunit *test)
+static void remember(struct kunit *test, const char *key)
+{
+	struct changes_test *t = test->priv;
+
+	add_limited(t, key);
+	kwq_queue_advance_by(&t->keyed->queue, NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, get(t, 1), 1);
+	KUNIT_EXPECT_EQ(test, done(t, 0), KWQ_FINISHED);
+}
+
+/* L10: refused or not, an add in a queue that is followed drops no count. */
+static void remembered_item_goes_once_that_is_read(struct kunit *test)
 {
 	static const struct kwq_limits one = {
 		.max_items = 1, .max_bytes = 1 << 20, .changes = true,
 	};
 	struct changes_test *t = test->priv;
-	int i;
 
 	end_queue(test);
 	make_queue(test, &one);
-	/* Without a follower it makes room at once. */
-	for (i = 0; i < 2; i++) {
-		add_limited(t, i ? "b" : "a");
-		kwq_queue_advance_by(&t->keyed->queue, NSEC_PER_SEC);
-		KUNIT_EXPECT_EQ(test, get(t, 1), 1);
-		KUNIT_EXPECT_EQ(test, done(t, 0), KWQ_FINISHED);
-	}
-	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 1);
+	remember(test, "a");
 	KUNIT_ASSERT_EQ(test, kwq_follow(t->x, &t->after), 0);
-	KUNIT_EXPECT_EQ(test, add(t, "c"), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 0);
-	expect_read(test, "b: ");
-	KUNIT_EXPECT_EQ(test, add(t, "c"), -ENOSPC);
-	expect_read(test, "");
 	KUNIT_EXPECT_EQ(test, add(t, "c"), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, add(t, "d"), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 1);
+	take_out(t, "c");
+	expect_read(test, "c: ");
+	expect_read(test, "");
+	/* The next count drops the first one, which stays until that is read. */
+	remember(test, "b");
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 1);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 2);
+	KUNIT_EXPECT_EQ(test, add(t, "c"), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 1);
+	expect_read(test, "b:M a: ");
+	expect_read(test, "");
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 1);
+	KUNIT_EXPECT_EQ(test, add(t, "c"), KWQ_ADDED);
+}
+
+/* L10: while a follower is being closed, an add finds the room that it would find afterwards. */
+static void follower_that_goes_leaves_counts_alone(struct kunit *test)
+{
+	static const struct kwq_limits limits = {
+		.max_items = 4, .max_bytes = 1 << 20, .changes = true,
+	};
+	struct changes_test *t = test->priv;
+	const char *const keys[] = { "a", "b", "c", "d" };
+	int i;
+
+	end_queue(test);
+	make_queue(test, &limits);
+	KUNIT_ASSERT_EQ(test, kwq_follow(t->x, &t->after), 0);
+	for (i = 0; i < ARRAY_SIZE(keys); i++)
+		remember(test, keys[i]);
+	/* As between two holds of kwq_stop_following(). */
+	WRITE_ONCE(t->keyed->changes->follower, NULL);
+	KUNIT_EXPECT_EQ(test, add(t, "e"), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 4);
+	WRITE_ONCE(t->keyed->changes->follower, t->x);
+	kwq_handle_close(t->x);
+	t->x = NULL;
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 4);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 5);
 }
 
 static void value_of_an_item_that_is_gone_is_freed(struct kunit *test)
@@ -1296,7 +1335,8 @@ static struct kunit_case changes_cases[] = {
 	KUNIT_CASE(poller_of_a_handle_that_follows_later_is_told),
 	KUNIT_CASE(queue_with_sync_has_no_board),
 	KUNIT_CASE(full_queue_has_room_once_the_follower_reads),
-	KUNIT_CASE(remembered_item_makes_room_once_that_is_read),
+	KUNIT_CASE(remembered_item_goes_once_that_is_read),
+	KUNIT_CASE(follower_that_goes_leaves_counts_alone),
 	KUNIT_CASE(value_of_an_item_that_is_gone_is_freed),
 	KUNIT_CASE_SLOW(follower_knows_all),
 	{}

@@ -142,12 +142,14 @@ static void adds_go_to_the_outbox(struct kunit *test)
 	struct kwq_handle *handle;
 
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, outbox);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_set_outbox(t->keyed, outbox), 0);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_set_outbox(t->keyed, outbox, KWQ_RIGHT_WRITE), 0);
 	/* The queue keeps it. */
 	kwq_keyed_put(outbox);
-	handle = kwq_handle_open(t->keyed, KWQ_RIGHT_WRITE);
+	handle = kwq_handle_open(t->keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE | KWQ_RIGHT_MANAGE);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, handle);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_handle_for_adds(handle)->keyed, outbox);
+	/* U9: more rights to this queue give none to the outbox. */
+	KUNIT_EXPECT_EQ(test, kwq_handle_for_adds(handle)->rights, KWQ_RIGHT_WRITE);
 	KUNIT_EXPECT_EQ(test, outbox->nr_handles, 1);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_provide_board(t->keyed), -EOPNOTSUPP);
 	/* Q8 */
@@ -172,12 +174,12 @@ static void unfit_outbox_is_refused(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, outbox);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, chain);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_set_outbox(t->keyed, outbox), -EINVAL);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_set_outbox(outbox, chain), 0);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_set_outbox(t->keyed, outbox, KWQ_RIGHT_WRITE), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_set_outbox(outbox, chain, KWQ_RIGHT_WRITE), 0);
 	kwq_keyed_put(chain);
 	chain = kwq_keyed_create("", KWQ_CLOCK_MONOTONIC, &plain);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, chain);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_set_outbox(chain, outbox), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_set_outbox(chain, outbox, KWQ_RIGHT_WRITE), -EINVAL);
 	kwq_keyed_put(chain);
 	kwq_keyed_put(outbox);
 }
@@ -439,13 +441,30 @@ static void remove_depends_on_adds_that_coalesced(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, remove_with(t->keyed, "a", KWQ_REMOVE_UNCHANGED, 2), -ENOENT);
 	read_changes(test, &after);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 1);
-	/* A board answers adds that this remove would have to know. */
-	if (kwq_keyed_provide_board(t->keyed))
-		return;
-	add_to(t->keyed, "b");
+}
+
+/* Q2, U9: the board, which any producer may ask for, answers adds of which the queue hears nothing. */
+static void remove_depends_on_adds_that_the_board_may_have_answered(struct kunit *test)
+{
+	struct grants_test *t = test->priv;
+	struct kwq_keyed *keyed = t->keyed;
+	u64 after;
+
+	KUNIT_ASSERT_EQ(test, kwq_follow(t->x, &after), 0);
+	if (kwq_keyed_provide_board(keyed))
+		kunit_skip(test, "this machine has no boards");
+	/* A key that is not on the board. */
+	add_to(keyed, "a");
 	read_changes(test, &after);
-	KUNIT_EXPECT_EQ(test, remove_with(t->keyed, "b", KWQ_REMOVE_UNCHANGED, after),
-			-EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, remove_with(keyed, "a", KWQ_REMOVE_UNCHANGED, after), KWQ_WAS_READY);
+	/* The follower reads it while it is there. */
+	add_to(keyed, "b");
+	KUNIT_EXPECT_EQ(test, add_to(keyed, "b"), KWQ_COALESCED);
+	read_changes(test, &after);
+	KUNIT_EXPECT_EQ(test, remove_with(keyed, "b", KWQ_REMOVE_UNCHANGED, after), -ESTALE);
+	/* The refused remove has taken it off, so no more adds can be missed. */
+	read_changes(test, &after);
+	KUNIT_EXPECT_EQ(test, remove_with(keyed, "b", KWQ_REMOVE_UNCHANGED, after), KWQ_WAS_READY);
 }
 
 static void remove_of_a_remembered_item(struct kunit *test)
@@ -494,6 +513,7 @@ static struct kunit_case grants_cases[] = {
 	KUNIT_CASE(end_of_a_lease_tells_the_holder),
 	KUNIT_CASE(remove_depends_on_the_last_change),
 	KUNIT_CASE(remove_depends_on_adds_that_coalesced),
+	KUNIT_CASE(remove_depends_on_adds_that_the_board_may_have_answered),
 	KUNIT_CASE(remove_of_a_remembered_item),
 	{}
 };

@@ -2,6 +2,7 @@
 /* Kept items (O4, O9): who gets them, how many there are, and how the kernel gets them back. */
 #include <kunit/static_stub.h>
 #include <kunit/test.h>
+#include <linux/mm.h>
 #include <linux/err.h>
 #include <linux/kwq.h>
 #include <linux/shrinker.h>
@@ -193,8 +194,7 @@ static int add_with_value(struct kunit *test, struct kwq_keyed *keyed, u32 len)
 
 	KUNIT_ASSERT_NOT_NULL(test, extras.value);
 	ret = kwq_keyed_add_with(keyed, &key, &(struct kwq_add_options){}, &extras);
-	if (extras.value)
-		kwq_value_put(extras.value);
+	kvfree(extras.value);
 	return ret;
 }
 

@@ -7,6 +7,7 @@
 #include "keyed/keyed.h"
 #include "keyed_ops.h"
 #include "tests/core/core_check.h"
+#include "tests/thread.h"
 
 static const struct kwq_limits grouped = {
 	.max_items = 1 << 20,
@@ -408,16 +409,17 @@ static void group_needs_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, add(t, "a2", "a"), -ESHUTDOWN);
 }
 
-/* The room for a group may come from a remembered item, but not from the one that is added. */
-static void group_takes_the_room_of_remembered_items(struct kunit *test)
+/* L10: a group takes no room from remembered items, and an item that is one needs room itself. */
+static void group_and_remembered_items(struct kunit *test)
 {
 	struct groups_test *t = test->priv;
 	struct kwq_add_options again = { .flags = KWQ_ADD_RATE_LIMITED };
 	struct kwq_limits limits = grouped;
 	struct got got;
+	u64 nr;
 	int i;
 
-	limits.max_bytes = 2 * kwq_item_bytes(t->keyed, 2);
+	limits.max_bytes = kwq_item_bytes(t->keyed, 2) + kwq_keyed_group_bytes(1);
 	unmake(t);
 	make(test, &limits);
 	for (i = 0; i < 2; i++) {
@@ -426,12 +428,48 @@ static void group_takes_the_room_of_remembered_items(struct kunit *test)
 		EXPECT_GET(test, t->x, &got, i ? "a2/" : "a1/");
 		done(t->x, &got);
 	}
-	KUNIT_EXPECT_EQ(test, stat_of(t)->remembered, 2);
-	/* "a1" is the oldest one. */
-	KUNIT_EXPECT_EQ(test, add(t, "a1", "g"), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, stat_of(t)->remembered, 0);
-	KUNIT_EXPECT_EQ(test, stat_of(t)->items, 1);
-	EXPECT_GET(test, t->x, &got, "a1/g");
+	nr = stat_of(t)->remembered;
+	KUNIT_EXPECT_GE(test, nr, 1);
+	KUNIT_EXPECT_EQ(test, add(t, "a2", "long name"), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, stat_of(t)->remembered, nr);
+	KUNIT_EXPECT_EQ(test, add(t, "a2", "g"), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, stat_of(t)->remembered, nr - 1);
+	KUNIT_EXPECT_EQ(test, add(t, "a3", ""), -ENOSPC);
+	EXPECT_GET(test, t->x, &got, "a2/g");
+}
+
+/* O8: the timer may leave any number of unused groups, but a hold takes out a few. */
+static void many_unused_groups_go_in_many_holds(struct kunit *test)
+{
+	enum { NR = 2 * KWQ_ITEMS_PER_HOLD + 1 };
+	struct groups_test *t = test->priv;
+	struct kwq_keyed *keyed = t->keyed;
+	struct kwq_swept swept;
+	const struct kwq_node *node;
+	unsigned long flags;
+	char name[8];
+	struct kwq_key key = { .bytes = (u8 *)name };
+	int i, nr = 0;
+
+	for (i = 0; i < NR; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		add(t, name, name);
+	}
+	KUNIT_ASSERT_EQ(test, stat_of(t)->groups, NR);
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	for (i = 0; i < NR; i++) {
+		key.len = snprintf(name, sizeof(name), "%d", i);
+		kwq_key_hash(&key);
+		kwq_keyed_remove_locked(keyed, &key, 0, 0, 0);
+	}
+	kwq_keyed_sweep_groups(keyed, &swept);
+	for (node = swept.groups; node; node = node->next)
+		nr++;
+	kwq_keyed_unlock(keyed, flags);
+	kwq_keyed_free_swept(&swept);
+	KUNIT_EXPECT_EQ(test, nr, KWQ_ITEMS_PER_HOLD);
+	/* A worker takes the last ones. */
+	kwq_test_wait_until(test, !stat_of(t)->groups);
 }
 
 /* Keys and values of any length, with leases: the allocation has room for all. */
@@ -572,7 +610,8 @@ static struct kunit_case groups_test_cases[] = {
 	KUNIT_CASE(remembered_item_has_no_group),
 	KUNIT_CASE(dead_item_keeps_its_group),
 	KUNIT_CASE(group_needs_room),
-	KUNIT_CASE(group_takes_the_room_of_remembered_items),
+	KUNIT_CASE(group_and_remembered_items),
+	KUNIT_CASE(many_unused_groups_go_in_many_holds),
 	KUNIT_CASE(long_keys_have_groups),
 	KUNIT_CASE(get_needs_room_for_the_group),
 	KUNIT_CASE(queue_without_groups_refuses_them),

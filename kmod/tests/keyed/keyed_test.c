@@ -345,7 +345,24 @@ static void keys_of_many_lengths(struct kunit *test)
 	expect_empty(test);
 }
 
-/* Keys with equal hashes are distinguished by their bytes. */
+static int add_with_hash(struct keyed_test *t, const struct kwq_key *key, struct kwq_stock *stock)
+{
+	unsigned long flags;
+	int ret;
+
+	if (!kwq_stock_fill(stock, t->keyed, key, 1))
+		return -EIO;
+	spin_lock_irqsave(&t->keyed->queue.lock, flags);
+	ret = kwq_keyed_add_locked(t->keyed, key, &(struct kwq_add_options){}, 0, stock);
+	kwq_keyed_unlock(t->keyed, flags);
+	kwq_keyed_provide(t->keyed);
+	return ret;
+}
+
+/*
+ * Keys with equal hashes are distinguished by their bytes. O8: a bucket has so many at most, whoever
+ * chose them.
+ */
 static void keys_of_one_hash(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
@@ -353,27 +370,27 @@ static void keys_of_one_hash(struct kunit *test)
 	struct kwq_stock stock = {};
 	struct kwq_key key = { .bytes = t->keys, .hash = 7 };
 	unsigned long flags;
-	int n, ret, wrong = 0;
+	int n, wrong = 0;
 
 	memset(t->keys, 'k', NR_LENGTHS);
-	for (n = 0; n < 2 * NR_LENGTHS; n++) {
-		key.len = n % NR_LENGTHS + 1;
-		KUNIT_ASSERT_TRUE(test, kwq_stock_fill(&stock, keyed, &key, 1));
-		spin_lock_irqsave(&keyed->queue.lock, flags);
-		ret = kwq_keyed_add_locked(keyed, &key, &(struct kwq_add_options){}, 0,
-					   &stock);
-		kwq_keyed_unlock(keyed, flags);
-		kwq_keyed_provide(keyed);
-		wrong += ret != (n < NR_LENGTHS ? KWQ_ADDED : KWQ_COALESCED);
+	for (n = 0; n < 2 * KWQ_TABLE_CHAIN; n++) {
+		key.len = n % KWQ_TABLE_CHAIN + 1;
+		wrong += add_with_hash(t, &key, &stock) !=
+			 (n < KWQ_TABLE_CHAIN ? KWQ_ADDED : KWQ_COALESCED);
 	}
-	kwq_stock_empty(&stock, keyed);
-	EXPECT_ITEMS(test, t, NR_LENGTHS);
-	for (key.len = 1; key.len <= NR_LENGTHS; key.len++) {
+	key.len = KWQ_TABLE_CHAIN + 1;
+	KUNIT_EXPECT_EQ(test, add_with_hash(t, &key, &stock), -ENOMEM);
+	EXPECT_ITEMS(test, t, KWQ_TABLE_CHAIN);
+	key.hash = 8;
+	KUNIT_EXPECT_EQ(test, add_with_hash(t, &key, &stock), KWQ_ADDED);
+	for (; key.len; key.len--) {
 		spin_lock_irqsave(&keyed->queue.lock, flags);
 		wrong += kwq_keyed_remove_locked(keyed, &key, 0, 0, 0) != KWQ_WAS_READY;
 		kwq_keyed_unlock(keyed, flags);
+		key.hash = 7;
 	}
 	KUNIT_EXPECT_EQ(test, wrong, 0);
+	kwq_stock_empty(&stock, keyed);
 	expect_empty(test);
 }
 
@@ -1960,42 +1977,88 @@ static void remembered_key_is_not_in_the_queue(struct kunit *test)
 	expect_empty(test);
 }
 
-static void oldest_count_makes_room(struct kunit *test)
+static void counts_take_no_room(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 
-	/* O4: a goes before b, because b was used after a. */
+	/* L10 O4: they have a limit of their own, so no add is refused, or drops one, for room. */
 	make_again(test, &(struct kwq_limits){ 2, U32_MAX });
 	remember(test, KEY("b"));
 	remember(test, KEY("a"));
 	remember(test, KEY("b"));
 	KUNIT_EXPECT_EQ(test, add(t, KEY("c")), KWQ_ADDED);
-	EXPECT_ITEMS(test, t, 2);
-	EXPECT_REQUEUES(test, t, "a", 0);
-	EXPECT_REQUEUES(test, t, "b", 2);
 	KUNIT_EXPECT_EQ(test, add(t, KEY("d")), KWQ_ADDED);
-	EXPECT_REQUEUES(test, t, "b", 0);
-	EXPECT_REMEMBERED(test, t, 0);
+	EXPECT_ITEMS(test, t, 4);
+	/* A key with a count needs room as a new one does, and keeps its count without. */
 	KUNIT_EXPECT_EQ(test, retry(t, KEY("e")), -ENOSPC);
-	EXPECT_ITEMS(test, t, 2);
+	KUNIT_EXPECT_EQ(test, retry(t, KEY("b")), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, add_flags(t, KEY("a"), KWQ_ADD_KICK), -ENOENT);
+	EXPECT_REQUEUES(test, t, "a", 1);
+	EXPECT_REQUEUES(test, t, "b", 2);
+	EXPECT_REMEMBERED(test, t, 2);
+	EXPECT_FETCH(test, t, t->x, "c");
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_ADDED);
+	EXPECT_REMEMBERED(test, t, 1);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("b")), -ENOSPC);
+	kwq_keyed_shut_down(t->keyed);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("b")), -ESHUTDOWN);
 }
 
-static void counts_make_room_for_a_long_key(struct kunit *test)
+static void oldest_count_goes(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 
-	/* O4: by bytes: as many go as necessary, and no more. */
+	/* L10: a goes before b, because b was used after a. */
+	make_again(test, &(struct kwq_limits){ 2, U32_MAX });
+	remember(test, KEY("b"));
+	remember(test, KEY("a"));
+	remember(test, KEY("b"));
+	remember(test, KEY("c"));
+	EXPECT_ITEMS(test, t, 2);
+	EXPECT_REQUEUES(test, t, "a", 0);
+	EXPECT_REQUEUES(test, t, "b", 2);
+	EXPECT_REQUEUES(test, t, "c", 1);
+}
+
+static void counts_of_long_keys(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	struct kwq_key longer = { t->keys, 3 * sizeof(struct kwq_keyed_item) };
+	u32 size;
+
+	/* L10: by bytes: two go at most. */
 	make_again(test, &(struct kwq_limits){ U32_MAX, 4 * size_of(t, 1) });
 	remember(test, KEY("a"));
 	remember(test, KEY("b"));
 	remember(test, KEY("c"));
 	remember(test, KEY("d"));
 	KUNIT_EXPECT_EQ(test, add(t, LONG_KEY), KWQ_ADDED);
+	EXPECT_REMEMBERED(test, t, 4);
+	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 1), 1);
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
+	remember(test, LONG_KEY);
 	EXPECT_REQUEUES(test, t, "a", 0);
 	EXPECT_REQUEUES(test, t, "b", 0);
 	EXPECT_REQUEUES(test, t, "c", 1);
 	EXPECT_REQUEUES(test, t, "d", 1);
-	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, size_of(t, LONG_KEY->len) + 2 * size_of(t, 1));
+	KUNIT_EXPECT_EQ(test, kwq_keyed_num_requeues(t->keyed, LONG_KEY), 1);
+	KUNIT_EXPECT_EQ(test, t->keyed->bytes_remembered,
+			size_of(t, LONG_KEY->len) + 2 * size_of(t, 1));
+
+	/* If the two do not make up for it, it is not remembered itself. */
+	size = size_of(t, longer.len);
+	KUNIT_ASSERT_GT(test, size, 2 * size_of(t, 1));
+	make_again(test, &(struct kwq_limits){ U32_MAX, 2 * size_of(t, 1) + size - 1 });
+	remember(test, KEY("a"));
+	remember(test, KEY("b"));
+	remember(test, KEY("c"));
+	remember(test, KEY("d"));
+	memset(t->keys, 'l', longer.len);
+	remember(test, &longer);
+	KUNIT_EXPECT_EQ(test, t->keyed->bytes_remembered, 2 * size_of(t, 1));
+	EXPECT_REQUEUES(test, t, "d", 1);
 }
 
 static void counts_stay_where_they_do_not_make_room(struct kunit *test)
@@ -2821,8 +2884,9 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(count_of_an_unknown_key),
 	KUNIT_CASE(largest_count),
 	KUNIT_CASE(remembered_key_is_not_in_the_queue),
-	KUNIT_CASE(oldest_count_makes_room),
-	KUNIT_CASE(counts_make_room_for_a_long_key),
+	KUNIT_CASE(counts_take_no_room),
+	KUNIT_CASE(oldest_count_goes),
+	KUNIT_CASE(counts_of_long_keys),
 	KUNIT_CASE(counts_stay_where_they_do_not_make_room),
 	KUNIT_CASE(old_counts_are_let_go),
 	KUNIT_CASE(no_memory_for_a_larger_table),

@@ -533,6 +533,37 @@ static void lost_too_often_after_a_shut_down_it_is_gone(struct kunit *test)
 	kwq_test_wait_until(test, !READ_ONCE(t->keyed->gone));
 }
 
+/* O9: in a queue that is followed, the item stays to be read, and only its value goes. */
+static void value_lost_too_often_after_a_shut_down_is_freed(struct kunit *test)
+{
+	const struct kwq_limits limits = {
+		.max_items = 9, .max_bytes = 1 << 20, .lease = LEASE, .values = true,
+		.changes = true,
+	};
+	struct kwq_extras extras = { .flags = KWQ_ADD_VALUE };
+	struct lease_test *t = test->priv;
+	u64 number;
+
+	unmake(test);
+	t->keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &limits);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t->keyed));
+	t->x = kwq_handle_open(t->keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
+	t->y = kwq_handle_open(t->keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t->x) || IS_ERR(t->y));
+	KUNIT_ASSERT_EQ(test, die_after_lost(t, 1), 0);
+	KUNIT_ASSERT_EQ(test, kwq_follow(t->y, &number), 0);
+	extras.value = kwq_value_alloc(100);
+	KUNIT_ASSERT_NOT_NULL(test, extras.value);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_add_with(t->keyed, KEY("a"), &(struct kwq_add_options){},
+						 &extras), KWQ_ADDED);
+	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
+	kwq_keyed_shut_down(t->keyed);
+	advance(t, LEASE);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 1);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_values, 0);
+	kwq_test_wait_until(test, !READ_ONCE(t->keyed->gone_values));
+}
+
 static void many_end_in_pieces(struct kunit *test)
 {
 	struct lease_test *t = test->priv;
@@ -786,6 +817,7 @@ static struct kunit_case lease_test_cases[] = {
 	KUNIT_CASE(close_ends_leases),
 	KUNIT_CASE(lost_too_often_it_is_dead),
 	KUNIT_CASE(lost_too_often_after_a_shut_down_it_is_gone),
+	KUNIT_CASE(value_lost_too_often_after_a_shut_down_is_freed),
 	KUNIT_CASE(many_end_in_pieces),
 	KUNIT_CASE(runs_leave_the_processor_to_others),
 	KUNIT_CASE(no_lease_ends_the_backlog_of_waits),

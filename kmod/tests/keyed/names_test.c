@@ -420,8 +420,8 @@ static u32 fill(struct kwq_keyed *keyed, int *ret)
 	return n;
 }
 
-/* Leaves an item that is idle, with a count of requeues. */
-static void remember_number(struct kunit *test, struct kwq_keyed *keyed, u32 number)
+/* Takes the first ready item, and finishes it. */
+static void take_next(struct kunit *test, struct kwq_keyed *keyed)
 {
 	static const struct kwq_patience at_once = { .nonblock = true };
 	struct kwq_handle *handle = kwq_handle_open(keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
@@ -435,12 +435,18 @@ static void remember_number(struct kunit *test, struct kwq_keyed *keyed, u32 num
 	};
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(handle));
-	KUNIT_EXPECT_EQ(test, add_number(keyed, number, KWQ_ADD_RATE_LIMITED),
-			KWQ_WAITING);
-	kwq_queue_advance_by(&keyed->queue, NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, kwq_handle_get(handle, &buffer, &at_once), 1);
 	KUNIT_EXPECT_EQ(test, kwq_handle_done(handle, got.ticket, 0), KWQ_FINISHED);
 	kwq_handle_close(handle);
+}
+
+/* Leaves an item that is idle, with a count of requeues. */
+static void remember_number(struct kunit *test, struct kwq_keyed *keyed, u32 number)
+{
+	KUNIT_EXPECT_EQ(test, add_number(keyed, number, KWQ_ADD_RATE_LIMITED),
+			KWQ_WAITING);
+	kwq_queue_advance_by(&keyed->queue, NSEC_PER_SEC);
+	take_next(test, keyed);
 }
 
 static void user_has_a_quota_of_bytes(struct kunit *test)
@@ -487,12 +493,17 @@ static void user_has_a_quota_of_bytes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, remove_number(b, 0), KWQ_WAS_READY);
 	kwq_keyed_put(b);
 
-	/* A remembered item gives way, as in a full queue. */
+	/* L10: no add drops a remembered item. */
 	WRITE_ONCE(kwq_max_user_bytes, 4 * KWQ_QUOTA_STEP + kwq_keyed_own_bytes(""));
 	remember_number(test, a, nr);
 	KUNIT_EXPECT_EQ(test, a->nr_remembered, 1);
-	KUNIT_EXPECT_EQ(test, fill(a, &ret), nr);
+	KUNIT_EXPECT_EQ(test, fill(a, &ret), nr - 1);
 	KUNIT_EXPECT_EQ(test, ret, -EDQUOT);
+	KUNIT_EXPECT_EQ(test, a->nr_remembered, 1);
+	/* But they do not pile up once less than a quarter of the quota is left. */
+	KUNIT_EXPECT_EQ(test, add_number(a, 0, KWQ_ADD_RATE_LIMITED), KWQ_WAITING);
+	kwq_queue_advance_by(&a->queue, NSEC_PER_SEC);
+	take_next(test, a);
 	KUNIT_EXPECT_EQ(test, a->nr_remembered, 0);
 	kwq_keyed_put(a);
 	kwq_keyed_put(bobs);

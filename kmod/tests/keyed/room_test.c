@@ -3,6 +3,7 @@
 #include <kunit/test.h>
 #include <linux/err.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 #include "keyed_ops.h"
 #include "tests/thread.h"
 
@@ -62,6 +63,9 @@ static int add_or_wait_locked(struct adder *a, struct kwq_stock *stock, unsigned
 	int ret, err = 0;
 
 	do {
+		/* As the device does. */
+		if (kwq_front_is_shut_down(a->wait.front))
+			return -ESHUTDOWN;
 		ret = kwq_keyed_add_locked(a->keyed, &a->key, &options,
 					   kwq_now_locked(&a->keyed->queue), stock);
 		if (!kwq_keyed_may_find_room(stock, ret))
@@ -101,8 +105,9 @@ static int nr_waiting(struct kwq_keyed *keyed)
 	return nr;
 }
 
-/* Starts an adder, and returns once it waits. */
-static struct adder *start(struct kunit *test, int i, u8 byte, u32 len, ktime_t deadline)
+/* Starts an adder that has asked a queue with this outbox, or this queue, and returns once it waits. */
+static struct adder *start_for(struct kunit *test, struct kwq_keyed *front, int i, u8 byte, u32 len,
+			       ktime_t deadline)
 {
 	struct room_test *t = test->priv;
 	struct adder *a = &t->adders[i];
@@ -113,9 +118,16 @@ static struct adder *start(struct kunit *test, int i, u8 byte, u32 len, ktime_t 
 	a->keyed = t->keyed;
 	a->key = (struct kwq_key){ a->bytes, len };
 	a->wait.patience.deadline = deadline;
+	a->wait.front = front;
+	a->wait.bytes = 1000;
 	kwq_test_thread_start(test, &a->thread, add_or_wait, a);
 	kwq_test_wait_until(test, nr_waiting(t->keyed) > before);
 	return a;
+}
+
+static struct adder *start(struct kunit *test, int i, u8 byte, u32 len, ktime_t deadline)
+{
+	return start_for(test, NULL, i, byte, len, deadline);
 }
 
 static void expect_end(struct kunit *test, struct adder *a, int ret)
@@ -367,14 +379,16 @@ static void refusals_are_noted(struct kunit *test)
 	struct kwq_stock stock = {};
 
 	t->keyed->limits.max_bytes = 99;
-	kwq_stock_note_refusal(&stock, t->keyed, true, 9, 99);
+	kwq_stock_note_refusal(&stock, t->keyed, &(struct kwq_need){ 1, 7, 9, 99 });
 	KUNIT_EXPECT_EQ(test, stock.refused_bytes, 9);
 	KUNIT_EXPECT_TRUE(test, stock.refused_item);
 	KUNIT_EXPECT_TRUE(test, kwq_keyed_may_find_room(&stock, -ENOSPC));
 	KUNIT_EXPECT_TRUE(test, kwq_keyed_may_find_room(&stock, -EDQUOT));
 	KUNIT_EXPECT_FALSE(test, kwq_keyed_may_find_room(&stock, KWQ_ADDED));
 	KUNIT_EXPECT_FALSE(test, kwq_keyed_may_find_room(&stock, -ESHUTDOWN));
-	kwq_stock_note_refusal(&stock, t->keyed, false, 9, 100);
+	kwq_stock_note_refusal(&stock, t->keyed, &(struct kwq_need){ 0, 9, 0, 99 });
+	KUNIT_EXPECT_EQ(test, stock.refused_bytes, 9);
+	kwq_stock_note_refusal(&stock, t->keyed, &(struct kwq_need){ 0, 9, 9, 100 });
 	KUNIT_EXPECT_FALSE(test, stock.refused_item);
 	KUNIT_EXPECT_FALSE(test, kwq_keyed_may_find_room(&stock, -ENOSPC));
 }
@@ -405,6 +419,14 @@ static void shut_down_ends_all_waits(struct kunit *test)
 	expect_nobody_waits(test);
 }
 
+/* The queue counts for its owner's quota from now on, or no more. */
+static void exempt(struct kwq_keyed *keyed, bool is_exempt)
+{
+	kwq_quota_uncharge(keyed, keyed->reserved + keyed->own_bytes);
+	keyed->exempt = is_exempt;
+	kwq_quota_charge_anyway(keyed, keyed->reserved + keyed->own_bytes);
+}
+
 /* Q19: a quota that has bytes again. */
 static void quota_tells_adders(struct kunit *test)
 {
@@ -414,17 +436,141 @@ static void quota_tells_adders(struct kunit *test)
 	struct adder *a;
 
 	keyed->limits.max_items = U32_MAX;
-	keyed->exempt = false;
+	exempt(keyed, false);
 	WRITE_ONCE(kwq_max_total_bytes, 0);
 	a = start(test, 0, 1, 1, KTIME_MAX);
 	WRITE_ONCE(kwq_max_total_bytes, before);
 	KUNIT_EXPECT_EQ(test, nr_waiting(keyed), 1);
 	kwq_keyed_tell_room(keyed);
 	expect_end(test, a, KWQ_ADDED);
+	exempt(keyed, true);
 	expect_nobody_waits(test);
-	kwq_quota_uncharge(keyed, keyed->reserved);
-	keyed->exempt = true;
-	kwq_quota_charge_anyway(keyed, keyed->reserved);
+}
+
+static struct kwq_keyed *make_front(struct kunit *test)
+{
+	static const struct kwq_limits plain = { U32_MAX, U32_MAX };
+	struct room_test *t = test->priv;
+	struct kwq_keyed *front = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plain);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(front));
+	KUNIT_ASSERT_EQ(test, kwq_keyed_set_outbox(front, t->keyed, KWQ_RIGHT_WRITE), 0);
+	KUNIT_ASSERT_EQ(test, kwq_keyed_provide_adders(front), 0);
+	return front;
+}
+
+/* Q8, Q9: a shut down and a drain end the waits in the outbox, but only those for their queue. */
+static void end_of_a_queue_ends_waits_in_its_outbox(struct kunit *test)
+{
+	struct room_test *t = test->priv;
+	struct kwq_keyed *fronts[3];
+	u64 shut_downs;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(fronts); i++)
+		fronts[i] = make_front(test);
+	KUNIT_EXPECT_EQ(test, add_byte(t->keyed, 0), KWQ_ADDED);
+	for (i = 0; i < NR_ADDERS; i++)
+		start_for(test, fronts[i % 3], i, i + 1, 1, KTIME_MAX);
+	kwq_keyed_shut_down(fronts[0]);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_drain(fronts[1], KTIME_MAX, 0, &shut_downs), 0);
+	for (i = 0; i < NR_ADDERS; i++)
+		if (i % 3 < 2)
+			expect_end(test, &t->adders[i], -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, nr_waiting(t->keyed), NR_ADDERS / 3);
+	kwq_keyed_shut_down(t->keyed);
+	for (i = 2; i < NR_ADDERS; i += 3)
+		expect_end(test, &t->adders[i], -ESHUTDOWN);
+	expect_nobody_waits(test);
+	for (i = 0; i < ARRAY_SIZE(fronts); i++)
+		kwq_keyed_put(fronts[i]);
+}
+
+/* The same if the shut down comes after the add was refused. */
+static void shut_down_before_a_wait_in_the_outbox(struct kunit *test)
+{
+	struct room_test *t = test->priv;
+	struct kwq_keyed *front = make_front(test);
+	struct adder *a = &t->adders[0];
+
+	KUNIT_EXPECT_EQ(test, add_byte(t->keyed, 0), KWQ_ADDED);
+	kwq_keyed_shut_down(front);
+	a->keyed = t->keyed;
+	a->bytes[0] = 1;
+	a->key = (struct kwq_key){ a->bytes, 1 };
+	a->wait.patience.deadline = KTIME_MAX;
+	a->wait.front = front;
+	wait_for_room(a);
+	KUNIT_EXPECT_EQ(test, a->ret, 0);
+	expect_nobody_waits(test);
+	kwq_keyed_put(front);
+}
+
+static s64 call_bytes(const struct kwq_keyed *keyed)
+{
+	return atomic64_read(&keyed->quota->call_bytes);
+}
+
+/* O9: adds that wait count, beside the limit for items, and have a limit of their own. */
+static void quota_counts_adds_that_wait(struct kunit *test)
+{
+	struct room_test *t = test->priv;
+	struct kwq_keyed *keyed = t->keyed;
+	unsigned long before = kwq_max_total_bytes;
+	u64 user_bytes = atomic64_read(&keyed->quota->exempt_bytes);
+	struct adder *a;
+
+	KUNIT_EXPECT_EQ(test, add_byte(keyed, 0), KWQ_ADDED);
+	a = start(test, 0, 1, 1, KTIME_MAX);
+	KUNIT_EXPECT_GE(test, atomic64_read(&keyed->quota->exempt_bytes),
+			user_bytes + 1000 + keyed->small_bytes);
+	KUNIT_EXPECT_EQ(test, remove_byte(keyed, 0), KWQ_WAS_READY);
+	expect_end(test, a, KWQ_ADDED);
+
+	exempt(keyed, false);
+	WRITE_ONCE(kwq_max_total_bytes, 0);
+	KUNIT_EXPECT_TRUE(test, kwq_quota_charge_call(keyed, KWQ_CALL_BYTES - 1000 -
+						      keyed->small_bytes));
+	a = start(test, 0, 2, 1, KTIME_MAX);
+	KUNIT_EXPECT_FALSE(test, kwq_quota_charge_call(keyed, 1));
+	kwq_quota_uncharge_call(keyed, KWQ_CALL_BYTES - 1000 - keyed->small_bytes);
+	KUNIT_EXPECT_EQ(test, call_bytes(keyed), 1000 + keyed->small_bytes);
+	memset(&t->adders[1], 0, sizeof(*a));
+	t->adders[1].keyed = keyed;
+	t->adders[1].key = (struct kwq_key){ t->adders[1].bytes, 1 };
+	t->adders[1].wait.patience.deadline = KTIME_MAX;
+	t->adders[1].wait.bytes = KWQ_CALL_BYTES - 1000;
+	add_or_wait(&t->adders[1]);
+	KUNIT_EXPECT_EQ(test, t->adders[1].ret, -EDQUOT);
+	KUNIT_EXPECT_EQ(test, nr_waiting(keyed), 1);
+	WRITE_ONCE(kwq_max_total_bytes, before);
+	KUNIT_EXPECT_EQ(test, remove_byte(keyed, 1), KWQ_WAS_READY);
+	expect_end(test, a, KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, call_bytes(keyed), 0);
+	exempt(keyed, true);
+	expect_nobody_waits(test);
+}
+
+/* O6: kvfree() may sleep, so a task frees what is left to free before it sets its state. */
+static void sleeper_frees_before_it_sleeps(struct kunit *test)
+{
+	struct room_test *t = test->priv;
+	struct kwq_keyed *keyed = t->keyed;
+	struct kwq_value *value = vmalloc(sizeof(*value));
+	unsigned long flags;
+	struct adder *a;
+
+	KUNIT_ASSERT_NOT_NULL(test, value);
+	value->next = NULL;
+	KUNIT_EXPECT_EQ(test, add_byte(keyed, 0), KWQ_ADDED);
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	keyed->gone_values = value;
+	keyed->owes |= KWQ_OWES_VALUES;
+	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+	a = start(test, 0, 1, 1, KTIME_MAX);
+	KUNIT_EXPECT_NULL(test, READ_ONCE(keyed->gone_values));
+	KUNIT_EXPECT_EQ(test, remove_byte(keyed, 0), KWQ_WAS_READY);
+	expect_end(test, a, KWQ_ADDED);
 }
 
 static struct kunit_case room_test_cases[] = {
@@ -440,6 +586,10 @@ static struct kunit_case room_test_cases[] = {
 	KUNIT_CASE(adders_count),
 	KUNIT_CASE(shut_down_ends_all_waits),
 	KUNIT_CASE(quota_tells_adders),
+	KUNIT_CASE(end_of_a_queue_ends_waits_in_its_outbox),
+	KUNIT_CASE(shut_down_before_a_wait_in_the_outbox),
+	KUNIT_CASE(quota_counts_adds_that_wait),
+	KUNIT_CASE(sleeper_frees_before_it_sleeps),
 	{}
 };
 

@@ -3,6 +3,7 @@
 #include <kunit/test.h>
 #include <linux/err.h>
 #include <linux/kwq.h>
+#include <linux/mm.h>
 #include <linux/string.h>
 #include "keyed/keyed.h"
 #include "keyed_ops.h"
@@ -102,8 +103,7 @@ static int add_bytes(struct values_test *t, const char *key, const char *value, 
 			memcpy(extras.value->bytes, value, len);
 	}
 	ret = kwq_keyed_add_with(t->keyed, &k, options, &extras);
-	if (extras.value)
-		kwq_value_put(extras.value);
+	kvfree(extras.value);
 	return ret;
 }
 
@@ -179,7 +179,7 @@ static int get(struct kwq_handle *handle, struct got *got)
 	int ret = get_keeping(handle, got);
 
 	if (!ret && got->value)
-		kwq_value_put(got->value);
+		kwq_value_put(handle->keyed, got->value);
 	return ret;
 }
 
@@ -209,8 +209,7 @@ static void expect_counts(struct kunit *test, u32 nr_items, u32 nr_values, u32 v
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_values, nr_values);
 	KUNIT_EXPECT_EQ(test, nr_bytes(t), nr_items * kwq_item_bytes(t->keyed, 1) +
 			nr_values * kwq_value_bytes(value));
-	if (value)
-		kwq_value_put(value);
+	kvfree(value);
 }
 
 static void later_value_wins(struct kunit *test)
@@ -387,7 +386,7 @@ static void getter_has_its_own_value(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(got.value->bytes, "one", 3), 0);
 	/* It counts no more. */
 	expect_counts(test, 1, 1, 3);
-	kwq_value_put(got.value);
+	kwq_value_put(t->keyed, got.value);
 	done(t->x, &got);
 
 	KUNIT_ASSERT_EQ(test, get_keeping(t->x, &got), 0);
@@ -395,7 +394,7 @@ static void getter_has_its_own_value(struct kunit *test)
 	done(t->x, &got);
 	expect_counts(test, 0, 0, 0);
 	KUNIT_EXPECT_EQ(test, memcmp(got.value->bytes, "two", 3), 0);
-	kwq_value_put(got.value);
+	kwq_value_put(t->keyed, got.value);
 }
 
 /* O4: a refused add changes nothing, neither the value nor the item. */
@@ -451,8 +450,89 @@ static void quota_counts_values(struct kunit *test)
 	EXPECT_GET(test, t->x, &got, "a=new");
 }
 
-/* The room for a value may come from remembered items, but not from the one that is added. */
-static void value_takes_the_room_of_remembered_items(struct kunit *test)
+static struct kwq_value *begin_to_read(struct values_test *t, const char *key)
+{
+	struct kwq_key k = key_of(key);
+	struct kwq_value *value;
+	unsigned long flags;
+
+	kwq_key_hash(&k);
+	spin_lock_irqsave(&t->keyed->queue.lock, flags);
+	value = *kwq_value_slot(t->keyed, kwq_keyed_find(t->keyed, &k));
+	refcount_inc(&value->refs);
+	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
+	return value;
+}
+
+/* What the quota counts beside the queue. */
+static s64 charged_beside(const struct kwq_keyed *keyed)
+{
+	const atomic64_t *count = keyed->exempt ? &keyed->quota->exempt_bytes :
+						  &keyed->quota->bytes;
+
+	return atomic64_read(count) - keyed->reserved - keyed->own_bytes;
+}
+
+/* O9: whatever takes a value from its item, its bytes count until the last reader has them. */
+static void value_that_is_read_stays_charged(struct kunit *test)
+{
+	struct values_test *t = test->priv;
+	struct kwq_value *first, *second;
+	s64 before = charged_beside(t->keyed);
+	struct got got;
+
+	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, KWQ_VALUE_MAX, 0,
+					&(struct kwq_add_options){}), KWQ_ADDED);
+	first = begin_to_read(t, "a");
+	KUNIT_EXPECT_PTR_EQ(test, begin_to_read(t, "a"), first);
+	KUNIT_EXPECT_EQ(test, add(t, "a", "new"), KWQ_COALESCED);
+	expect_counts(test, 1, 1, 3);
+	KUNIT_EXPECT_EQ(test, charged_beside(t->keyed), before + kwq_value_bytes(first));
+	second = begin_to_read(t, "a");
+	KUNIT_EXPECT_EQ(test, remove(t, "a", 0), KWQ_WAS_READY);
+	KUNIT_EXPECT_EQ(test, charged_beside(t->keyed),
+			before + kwq_value_bytes(first) + kwq_value_bytes(second));
+	kwq_value_put(t->keyed, second);
+	kwq_value_put(t->keyed, first);
+	KUNIT_EXPECT_EQ(test, charged_beside(t->keyed), before + kwq_value_bytes(first));
+	kwq_value_put(t->keyed, first);
+	KUNIT_EXPECT_EQ(test, charged_beside(t->keyed), before);
+
+	/* A value that its item still has when the reader ends. */
+	add(t, "a", "one");
+	kwq_value_put(t->keyed, begin_to_read(t, "a"));
+	KUNIT_EXPECT_EQ(test, charged_beside(t->keyed), before);
+	EXPECT_GET(test, t->x, &got, "a=one");
+}
+
+/* O9: so readers cannot make more room than there is. */
+static void full_quota_and_a_value_that_is_read(struct kunit *test)
+{
+	struct values_test *t = test->priv;
+	struct kwq_keyed *keyed = t->keyed;
+	unsigned long before = kwq_max_total_bytes;
+	struct kwq_value *value;
+
+	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, KWQ_VALUE_MAX, 0,
+					&(struct kwq_add_options){}), KWQ_ADDED);
+	keyed->exempt = false;
+	WRITE_ONCE(kwq_max_total_bytes, 0);
+	/* It takes the place of the other. */
+	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, KWQ_VALUE_MAX, 0,
+					&(struct kwq_add_options){}), KWQ_COALESCED);
+	value = begin_to_read(t, "a");
+	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, KWQ_VALUE_MAX, 0,
+					&(struct kwq_add_options){}), -EDQUOT);
+	kwq_value_put(keyed, value);
+	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, KWQ_VALUE_MAX, 0,
+					&(struct kwq_add_options){}), KWQ_COALESCED);
+	expect_counts(test, 1, 1, KWQ_VALUE_MAX);
+	WRITE_ONCE(kwq_max_total_bytes, before);
+	keyed->exempt = true;
+}
+
+/* L10: a value takes no room from remembered items, and an item that is one needs room itself. */
+static void value_and_remembered_items(struct kunit *test)
 {
 	static const struct kwq_add_options again = { .flags = KWQ_ADD_RATE_LIMITED }, plain;
 	struct values_test *t = test->priv;
@@ -470,12 +550,12 @@ static void value_takes_the_room_of_remembered_items(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 2);
 	/* The item of "a" is needed beside the value. A refused add forgets no count. */
-	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, limits.max_bytes, 0, &plain), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, limits.max_bytes - 100, 0, &plain), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, add_bytes(t, "c", NULL, limits.max_bytes - 100, 0, &plain), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 2);
-	/* "a" is the oldest one. */
 	KUNIT_EXPECT_EQ(test, add(t, "a", "v"), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 0);
-	expect_counts(test, 1, 1, 1);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 1);
+	expect_counts(test, 2, 1, 1);
 	EXPECT_GET(test, t->x, &got, "a=v");
 	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, got.ticket, 0), KWQ_FINISHED);
 }
@@ -533,8 +613,7 @@ static int add_to_group(struct values_test *t, const char *key, u32 flags, u32 v
 	} while (ret == -EAGAIN && kwq_stock_fill(stock, t->keyed, &k, 1) &&
 		 kwq_stock_fill_group(stock, t->keyed, &extras.group));
 	kwq_stock_empty(stock, t->keyed);
-	if (extras.value)
-		kwq_value_put(extras.value);
+	kvfree(extras.value);
 	return ret;
 }
 
@@ -638,7 +717,9 @@ static struct kunit_case values_test_cases[] = {
 	KUNIT_CASE(getter_has_its_own_value),
 	KUNIT_CASE(refused_value_changes_nothing),
 	KUNIT_CASE(quota_counts_values),
-	KUNIT_CASE(value_takes_the_room_of_remembered_items),
+	KUNIT_CASE(value_and_remembered_items),
+	KUNIT_CASE(value_that_is_read_stays_charged),
+	KUNIT_CASE(full_quota_and_a_value_that_is_read),
 	KUNIT_CASE(value_lies_behind_key_and_lease),
 	KUNIT_CASE(refused_group_and_value),
 	KUNIT_CASE(keys_are_put_back),

@@ -221,7 +221,7 @@ TELL_ARGS: Final = Layout("kwq_tell_args", "size:I flags:I adds:Q")
 FOLLOW_ARGS: Final = Layout("kwq_follow_args", "size:I flags:I number:Q")
 CHANGES_ARGS: Final = Layout(
     "kwq_changes_args", "size:I flags:I after:Q kept:Q of_queue:Q deadline:Q resume:Q " + _BATCH.format("batch"))
-SYNC_ARGS: Final = Layout("kwq_sync_args", "size:I flags:I deadline:Q resume:Q number:Q")
+SYNC_ARGS: Final = Layout("kwq_sync_args", "size:I flags:I deadline:Q resume:Q number:Q outbox_number:Q")
 RESULT: Final = struct.Struct("=i")
 
 MAGIC: Final = 0xBB

@@ -981,7 +981,7 @@ class Queue:
         self._sync(flags, deadline, 0)
 
     def _sync(self, flags: int, deadline: int, number: int) -> None:
-        self._call(abi.IOC_SYNC, bytearray(abi.SYNC_ARGS.pack(abi.SYNC_ARGS.size, flags, deadline, 0, number)))
+        self._call(abi.IOC_SYNC, bytearray(abi.SYNC_ARGS.pack(abi.SYNC_ARGS.size, flags, deadline, 0, number, 0)))
 
     # ---- asyncio ----
 
