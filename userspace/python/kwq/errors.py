@@ -86,7 +86,8 @@ class NoDevice(Error, FileNotFoundError):
 class BatchError(Error):
     """Some keys of a batch failed. results has, for each key, its result or its error."""
 
-    def __init__(self, number: int, text: str, filename: str | None, results: Sequence[object]) -> None:
+    # The defaults are for pickle, which calls the class with the arguments of an OSError, and then sets the results.
+    def __init__(self, number: int, text: str, filename: str | None = None, results: Sequence[object] = ()) -> None:
         super().__init__(number, text, filename)
         self.results = list(results)
 

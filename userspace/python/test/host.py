@@ -3,6 +3,8 @@
 
 $CC is the compiler of the header.
 """
+import concurrent.futures
+import copy
 import errno
 import os
 import pickle
@@ -37,6 +39,11 @@ def compiled(expressions):
                         str(program), "-"], input=source, text=True, check=True)
         numbers = subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout.split()
     return dict(zip(expressions, map(int, numbers)))
+
+
+def fail_as_a_batch():
+    """In a process of a pool."""
+    raise kwq.BatchError(errno.ENOSPC, "the queue is full", "jobs", [kwq.Added.ADDED])
 
 
 class Abi(unittest.TestCase):
@@ -301,6 +308,32 @@ class Errors(unittest.TestCase):
         """Y1: the error of a batch has all results"""
         failure = kwq.BatchError(errno.ENOSPC, "1 of 2 keys failed", "jobs", [kwq.Added.ADDED, error(errno.ENOSPC)])
         self.assertEqual((failure.errno, failure.filename, len(failure.results)), (errno.ENOSPC, "jobs", 2))
+
+    def test_pickle(self):
+        """Y1: every error survives the way to another process, and a copy, with all that it says"""
+        def said(failure):
+            return (type(failure), failure.errno, failure.strerror, failure.filename, str(failure), failure.__notes__,
+                    [said(result) if isinstance(result, kwq.Error) else result
+                     for result in getattr(failure, "results", ())])
+
+        kinds = [kind for kind in vars(kwq.errors).values() if isinstance(kind, type) and issubclass(kind, kwq.Error)]
+        self.assertIn(kwq.BatchError, kinds)
+        for kind in kinds:
+            for name in ("jobs", None):
+                failure = kind(errno.ENOSPC, "the queue is full", name)
+                failure.add_note("of the test")
+                if kind is kwq.BatchError:
+                    refused = error(errno.ENOSPC, name)
+                    refused.add_note("of a key")
+                    failure.results = [kwq.Added.ADDED, refused, kwq.Finished.BURIED]
+                for again in (pickle.loads(pickle.dumps(failure)), copy.copy(failure), copy.deepcopy(failure)):
+                    self.assertEqual(said(again), said(failure))
+
+    def test_process_pool(self):
+        """Y1: an error of a batch comes out of a process pool"""
+        with concurrent.futures.ProcessPoolExecutor(1) as pool, self.assertRaises(kwq.BatchError) as caught:
+            pool.submit(fail_as_a_batch).result()
+        self.assertEqual(caught.exception.results, [kwq.Added.ADDED])
 
 
 class Package(unittest.TestCase):
