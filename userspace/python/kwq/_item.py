@@ -33,11 +33,12 @@ class Item:
     """
 
     __slots__ = ("queue", "key", "value", "priority", "group", "requeues", "abandoned", "ticket", "token",
-                 "on_error", "_generation", "_settled", "__weakref__")
+                 "on_error", "_generation", "_end", "__weakref__")
 
     def __init__(self, queue: Queue, ticket: int, key: bytes, value: bytes, priority: int, group: bytes, requeues: int,
                  abandoned: int, token: int, on_error: OnError) -> None:
-        self._settled = False
+        # Empty while this object holds the item.
+        self._end: Literal["", "finished", "lost"] = ""
         self._generation = _fork.generation
         #: The queue that it comes from.
         self.queue = queue
@@ -62,7 +63,11 @@ class Item:
         self.on_error: OnError = on_error
 
     def __repr__(self) -> str:
-        return f"<kwq.Item {self.key!r} ticket={self.ticket}{' finished' if self._settled else ''}>"
+        return f"<kwq.Item {self.key!r} ticket={self.ticket}{' ' if self._end else ''}{self._end}>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # The end of a copy would give back the item of the original.
+        raise TypeError("an Item cannot be copied or pickled: pass on its key, or the ticket from detach()")
 
     @property
     def text(self) -> str:
@@ -72,7 +77,12 @@ class Item:
     @property
     def finished(self) -> bool:
         """Whether this object has finished the item, or learned that it was lost."""
-        return self._settled
+        return self._end != ""
+
+    @property
+    def lost(self) -> bool:
+        """Whether this object has learned that the item was lost: another worker may have its key."""
+        return self._end == "lost"
 
     def done(self, *, forget: bool = True) -> Finished:
         """Finishes the item. forget also sets its requeues to 0."""
@@ -113,13 +123,13 @@ class Item:
         try:
             self.queue._extend(self.ticket)
         except Stale:
-            self._settled = True
+            self._end = "lost"
             raise
 
     def detach(self) -> int:
         """Leaves the item to the caller, who finishes it with Queue.done(ticket). Returns the ticket."""
         self._check()
-        self._settled = True
+        self._end = "finished"
         return self.ticket
 
     def __enter__(self) -> Item:
@@ -128,7 +138,7 @@ class Item:
 
     def __exit__(self, kind: type[BaseException] | None, exception: BaseException | None,
                  traceback: TracebackType | None) -> None:
-        if self._settled:
+        if self._end:
             return
         if exception is None:
             self.done()
@@ -153,7 +163,7 @@ class Item:
         if self._generation != _fork.generation:
             raise error(errno.EPERM, self.queue._label, WrongProcess,
                         f"the item {self.key!r} belongs to the parent of this process: get items in the child")
-        if self._settled:
+        if self._end:
             raise error(errno.ESTALE, self.queue._label, None, f"the item {self.key!r} is finished or lost already")
 
     def _settle(self, flags: int) -> Finished:
@@ -161,16 +171,16 @@ class Item:
         try:
             result = self.queue._done(self.ticket, flags)
         except Stale:
-            self._settled = True
+            self._end = "lost"
             raise
-        self._settled = True
+        self._end = "finished"
         return result
 
     def __del__(self) -> None:
         # An exception in __init__ leaves an object without members.
-        if getattr(self, "_settled", True) or self._generation != _fork.generation or self.queue.closed:
+        if getattr(self, "_end", "finished") or self._generation != _fork.generation or self.queue.closed:
             return
-        self._settled = True
+        self._end = "finished"
         try:
             self.queue._done(self.ticket, abi.DONE_RETURN)
         except Error:

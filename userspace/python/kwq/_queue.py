@@ -332,7 +332,7 @@ class Queue:
         return f"<kwq.Queue {self._name or 'unnamed'} {state}>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        raise TypeError("a Queue cannot be pickled: open it by its name in the other process, or pass on its "
+        raise TypeError("a Queue cannot be copied or pickled: open it by its name in the other process, or pass on its "
                         "descriptor")
 
     @property
@@ -644,7 +644,7 @@ class Queue:
         # The kernel may have taken some of them back itself. Their tickets are stale, and no other hand-out has them.
         self._orphans += tickets
         for item in items:
-            item._settled = True
+            item._end = "finished"
         self._return_orphans()
 
     def _return_orphans(self) -> None:
@@ -713,7 +713,7 @@ class Queue:
             _BATCH_ARGS_SIZE, 0, address + entries_at, 0, address, 0, 0, nr, abi.DONE_ENTRY.size, 0)))
         outcome: list[Finished | Error] = []
         for item, result in zip(items, struct.unpack_from(f"={nr}i", block)):
-            item._settled = result >= 0 or result == -errno.ESTALE
+            item._end = "finished" if result >= 0 else "lost" if result == -errno.ESTALE else ""
             outcome.append(_FINISHED[result] if result >= 0 else error(-result, self._label))
         return outcome
 

@@ -5,12 +5,14 @@ Nothing here depends on how fast the machine is. A test waits for a state of a p
 clock.
 """
 import asyncio
+import copy
 import doctest
 import errno
 import fcntl
 import gc
 import json
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -245,6 +247,7 @@ class Basics(Base):
             queue.done_many([lost, kept])
         self.assertEqual([type(result) for result in caught.exception.results], [kwq.Stale, Finished])
         self.assertTrue(lost.finished and kept.finished)
+        self.assertTrue(lost.lost and not kept.lost)
         with queue.reopen() as other, other.get() as item, self.assertRaisesRegex(ValueError, "not of this handle"):
             queue.done_many([item])
 
@@ -282,10 +285,17 @@ class Basics(Base):
             fcntl.fcntl(fd, fcntl.F_GETFD)
 
     def test_pickle(self):
-        """Y1: a queue cannot be pickled, and says what to do"""
-        import pickle
-        with self.assertRaisesRegex(TypeError, "open it by its name"):
-            pickle.dumps(self.queue())
+        """Y1: queues and items refuse to be pickled and copied, and say what to do"""
+        queue = self.queue()
+        queue.add("a")
+        item = queue.get()
+        for duplicate in (pickle.dumps, copy.copy, copy.deepcopy):
+            with self.assertRaisesRegex(TypeError, "open it by its name"):
+                duplicate(queue)
+            with self.assertRaisesRegex(TypeError, "pass on its key"):
+                duplicate(item)
+        gc.collect()
+        self.assertEqual((len(queue), item.done()), (0, Finished(0)))
 
 
 class Adding(Base):
@@ -567,7 +577,7 @@ class Getting(Base):
         queue.advance(1)
         with self.assertRaises(kwq.Stale):
             item.extend()
-        self.assertTrue(item.finished)
+        self.assertTrue(item.finished and item.lost)
         again = queue.get(0)
         self.assertEqual((again.abandoned, again.ticket > item.ticket), (1, True))
         queue.advance(10)
