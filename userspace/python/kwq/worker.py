@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import functools
 import inspect
 import logging
 import os
@@ -13,31 +15,40 @@ import socket
 import threading
 import time
 from types import FrameType
-from typing import Any, Awaitable, Callable, Union
+from typing import Any, Awaitable, Callable, Iterable, Union, get_args
 
 from ._item import Item, OnError
 from ._queue import Queue
 from ._values import Added, Rights, Seconds, from_ns, nanoseconds
-from .errors import Empty, Error, ShutDown, Stale
+from .errors import Empty, Error, ShutDown
 
 Handler = Union[Callable[[Item], object], Callable[[Item], Awaitable[object]]]
 
 _log = logging.getLogger("kwq")
 _SIGNALS: tuple[signal.Signals, ...] = (signal.SIGTERM, signal.SIGINT)
+_FATES = get_args(OnError)
+# A cancelled task has so long to clean up, in seconds.
+_CLEAN_UP = 5.0
+# If the queue refuses the end of an item, its key waits for so long before it goes back.
+_PAUSE = 1.0
 
 
 class Worker:
     """Calls handler(item) for each key of a queue, for up to concurrency keys at once: in threads, or in asyncio tasks
     if the handler is a coroutine function.
 
-    The end of the handler finishes the item, and its requeues are forgotten. An exception is logged, and then on_error
-    decides as in Item: by default the key is added again after the delay of the queue's limiters. on_error may also be
-    a function, which gets the item and the exception and returns one of these words. A handler may finish its item
-    itself.
+    The end of the handler finishes the item, and its requeues are forgotten. Any exception is logged, SystemExit
+    included, and then on_error decides as in Item: by default the key is added again after the delay of the queue's
+    limiters. on_error may also be a function, which gets the item and the exception and returns one of these words.
+    A handler may finish its item itself.
 
-    SIGTERM, SIGINT and stop() stop the worker: it gets no more keys, and run() returns when the handlers have ended.
-    After grace seconds asyncio tasks are cancelled, and their keys are given back. A thread cannot be cancelled: run()
-    then returns False, and the end of the process gives the keys back. A second signal acts as if there was no worker.
+    A task awaits what its handler returns. In a thread nobody can, so a handler that returns a coroutine, a generator
+    or a future has failed, because its work was not done.
+
+    KeyboardInterrupt gives the key back and stops the worker. So do SIGTERM, SIGINT and stop(), after which the worker
+    gets no more keys, and run() returns when the handlers have ended. After grace seconds asyncio tasks are cancelled,
+    and their keys are given back. A thread cannot be cancelled, and a task can ignore it: run() then returns False, and
+    the end of the process gives the keys back. A second signal acts as if there was no worker.
 
     timeout limits the time for one key. A task is then cancelled, and the key has failed. Threads need a queue with a
     lease for that: the worker extends the leases of its items up to the timeout, and then the queue takes the key back.
@@ -53,8 +64,13 @@ class Worker:
             raise ValueError(f"concurrency is at least 1, not {concurrency}")
         if not queue.rights & Rights.READ:
             raise ValueError("a worker needs a handle with Rights.READ")
-        self._is_async = inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(
-            getattr(handler, "__call__", None))
+        if _is_coroutine_function(on_error):
+            raise TypeError("on_error is a plain function: nobody would await a coroutine")
+        if not callable(on_error) and on_error not in _FATES:
+            raise ValueError(f"on_error is a function or one of {_FATES}, not {on_error!r}")
+        if on_error == "retry" and not queue.rights & Rights.WRITE:
+            raise ValueError("a retry is an add, which needs a handle with Rights.WRITE: choose another on_error")
+        self._is_async = _is_coroutine_function(handler)
         if timeout is not None and not self._is_async and queue.stat().lease is None:
             raise ValueError("a thread cannot be interrupted: a timeout needs an async handler or a queue with a lease")
         self._queue = queue
@@ -70,12 +86,13 @@ class Worker:
         self._lock = threading.Lock()
         # The items that handlers work on, with the times on the queue's clock when they began.
         self._running: dict[Item, float] = {}
-        self._stop_task: asyncio.Event | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        # The task of arun(), and whether it has cancelled those of the handlers.
+        self._main: asyncio.Task[Any] | None = None
+        self._has_cancelled = False
         self._old_wakeup = -1
         # A byte wakes the thread of run(): from stop(), from a handler that has ended, and from a signal.
         self._wake_reader, self._wake_writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        #: How many keys were finished, failed, given back, and lost by their leases.
+        #: How many keys were finished, failed, given back, and lost by their leases. Each end of a handler counts once.
         self.done = self.failed = self.returned = self.lost = 0
 
     def __del__(self) -> None:
@@ -87,12 +104,6 @@ class Worker:
         """Stops the worker gracefully. Any thread and any signal handler may call it, also before run()."""
         self._stopping.set()
         self._wake()
-        loop = self._loop
-        if loop is not None and self._stop_task is not None:
-            try:
-                loop.call_soon_threadsafe(self._stop_task.set)
-            except RuntimeError:
-                pass  # the loop is closed: the worker has ended
 
     def run(self) -> bool:
         """Works until it is stopped, or until the queue is shut down and empty. Returns False if a handler outlived
@@ -100,41 +111,57 @@ class Worker:
 
         A worker runs once.
         """
-        if self._is_async:
-            return asyncio.run(self.arun())
-        return self._run_threads()
+        if not self._is_async:
+            return self._run_threads()
+        runner = asyncio.Runner()
+        try:
+            return runner.run(self.arun())
+        finally:
+            # It waits for all tasks, so it would wait for ever for a handler that ignores its cancel.
+            if not (self._has_cancelled and self._running):
+                runner.close()
 
     # ---- What threads and tasks share ----
 
-    def _ended(self, item: Item, exception: BaseException | None) -> None:
-        """Finishes an item, whose handler has ended."""
-        try:
-            if exception is not None:
-                self._failed(item, exception)
-            elif not item.finished:
-                item.done()
-            if exception is None:
-                self._count("done")
-        except Stale:
-            self._count("lost")
-            _log.warning("%s: %r was lost: its lease has expired", self._queue.name, item.key)
-        except Error as failure:
-            # The item is still held. It goes back when the object ends.
-            _log.error("%s: %r: %s", self._queue.name, item.key, failure)
+    def _ended(self, item: Item, exception: BaseException | None) -> bool:
+        """Finishes an item, whose handler has ended. Returns False if the queue refuses that.
 
-    def _failed(self, item: Item, exception: BaseException) -> None:
-        if not isinstance(exception, Exception):
-            self._count("returned")
+        It raises nothing, because the thread has to live on.
+        """
+        end = "returned" if exception is None else "failed"
+        try:
+            if not item.lost:
+                end = self._finish(item, exception)
+        except BaseException as failure:  # pylint: disable=broad-except
+            if not item.lost:
+                _log.error("%s: the end of %r fails: %r", self._queue.name, item.key, failure, exc_info=failure)
+        if item.lost:
+            end = "lost"
+            _log.warning("%s: %r was lost: its lease has expired, or it was revoked", self._queue.name, item.key,
+                         exc_info=exception)
+        with self._lock:
+            setattr(self, end, getattr(self, end) + 1)
+        return item.finished
+
+    def _finish(self, item: Item, exception: BaseException | None) -> str:
+        """Finishes an item, and returns the name of its end."""
+        if exception is None:
+            if not item.finished:
+                item.done()
+            return "done"
+        if isinstance(exception, KeyboardInterrupt) or self._is_own_cancel(exception):
+            _log.warning("%s: %r is given back: %r", self._queue.name, item.key, exception)
+            if isinstance(exception, KeyboardInterrupt):
+                self.stop()
             if not item.finished:
                 item.give_back()
-            return
-        self._count("failed")
-        _log.error("%s: %r failed after %d retries: %s", self._queue.name, item.key, item.requeues,
-                   exception or type(exception).__name__, exc_info=exception)
+            return "returned"
+        _log.error("%s: %r failed after %d retries: %r", self._queue.name, item.key, item.requeues, exception,
+                   exc_info=exception)
+        fate = None if item.finished else self._fate(item, exception)
         if item.finished:
-            return
-        fate = self._on_error(item, exception) if callable(self._on_error) else self._on_error
-        if fate == "give_back":
+            pass  # by the handler, or by on_error
+        elif fate == "give_back":
             item.give_back()
         elif fate == "bury":
             item.bury()
@@ -146,10 +173,27 @@ class Worker:
                     _log.error("%s: %r is a dead letter", self._queue.name, item.key)
             except ShutDown:
                 _log.warning("%s: %r has no retry: the queue is shut down", self._queue.name, item.key)
+        return "failed"
 
-    def _count(self, what: str) -> None:
-        with self._lock:
-            setattr(self, what, getattr(self, what) + 1)
+    def _is_own_cancel(self, exception: BaseException) -> bool:
+        """Whether the worker itself has cancelled the handler, and not somebody else a task that the handler awaits."""
+        # A coroutine whose loop is gone ends with GeneratorExit. A runner cancels the task of arun() with all others.
+        return isinstance(exception, (asyncio.CancelledError, GeneratorExit)) and (
+            self._has_cancelled or self._main is not None and self._main.cancelling() > 0)
+
+    def _fate(self, item: Item, exception: BaseException) -> OnError:
+        """The word of on_error. If that fails itself, the key is retried, which loses nothing."""
+        if not callable(self._on_error):
+            return self._on_error
+        try:
+            fate = self._on_error(item, exception)
+            if fate in _FATES or item.finished:
+                return fate
+            raise ValueError(f"on_error returned {fate!r}, which is none of {_FATES}")
+        except BaseException as failure:  # pylint: disable=broad-except
+            _log.error("%s: %r is retried, because on_error failed: %r", self._queue.name, item.key, failure,
+                       exc_info=failure)
+        return "retry"
 
     def _extend_leases(self) -> float | None:
         """Extends the leases of running items that are within the timeout. Returns when to do so again, in seconds."""
@@ -159,10 +203,11 @@ class Worker:
         with self._lock:
             running = list(self._running.items())
         for item, began in running:
-            if self._timeout is not None and now - began + self._lease / 3 > self._timeout:
+            if item.finished or self._timeout is not None and now - began + self._lease / 3 > self._timeout:
                 continue
             try:
-                item.extend()
+                # Not item.extend(): only the handler's own thread may change the item.
+                self._queue._extend(item.ticket)
             except Error:
                 pass  # it has just ended, or is lost: its end tells
         return self._lease / 3
@@ -237,10 +282,12 @@ class Worker:
         while (item := jobs.get()) is not None:
             exception: BaseException | None = None
             try:
-                self._handler(item)
+                _check_done(item, self._handler(item))
             except BaseException as raised:  # pylint: disable=broad-except
                 exception = raised
-            self._ended(item, exception)
+            if not self._ended(item, exception):
+                self._stopping.wait(_PAUSE)
+                self._queue._undo_get([item])
             with self._lock:
                 del self._running[item]
             del item, exception
@@ -255,11 +302,17 @@ class Worker:
             if end is not None:
                 left = end - time.monotonic()
                 if left <= 0:
+                    self._tell_of_late()
                     return False
                 duty = left if duty is None else min(duty, left)
             poller.poll(_milliseconds(duty))
             self._read_wakes()
         return True
+
+    def _tell_of_late(self) -> None:
+        with self._lock:
+            late = list(self._running)
+        _log.error("%s: handlers outlive grace, and keep their keys: %s", self._queue.name, _keys(late))
 
     def _idle(self) -> bool:
         with self._lock:
@@ -313,28 +366,37 @@ class Worker:
         """run() for a program that has an event loop. The handler is a coroutine function."""
         if not self._is_async:
             raise TypeError("arun() needs a coroutine function as handler: call run() for threads")
-        self._loop = loop = asyncio.get_running_loop()
-        self._stop_task = stop = asyncio.Event()
-        if self._stopping.is_set():
-            stop.set()
+        loop = asyncio.get_running_loop()
+        self._main = asyncio.current_task()
+        stopper: asyncio.Future[None] = loop.create_future()
+
+        def stop() -> None:
+            loop.remove_reader(self._wake_reader)
+            stopper.set_result(None)
+
+        loop.add_reader(self._wake_reader, stop)
         caught = self._catch_signals_of(loop)
-        stopper: asyncio.Task[Any] = asyncio.create_task(stop.wait())
         duties = asyncio.create_task(self._duties())
-        tasks: set[asyncio.Task[Any]] = set()
+        tasks: set[asyncio.Task[None]] = set()
         try:
             self._tell("READY=1")
             await self._spawn(stopper, tasks)
             self._tell("STOPPING=1")
-            return await self._await_tasks(tasks)
+            if tasks:
+                await asyncio.wait(tasks, timeout=self._grace)
         finally:
-            for task in (*tasks, stopper, duties):
-                task.cancel()
-            await asyncio.gather(*tasks, stopper, duties, return_exceptions=True)
-            for number in caught:
-                loop.remove_signal_handler(number)
-            self._loop = None
+            try:
+                # The late tasks, or all of them if this one was cancelled.
+                await self._cancel(tasks)
+            finally:
+                self._main = None
+                duties.cancel()
+                loop.remove_reader(self._wake_reader)
+                for number in caught:
+                    loop.remove_signal_handler(number)
+        return not tasks
 
-    async def _spawn(self, stopper: asyncio.Task[Any], tasks: set[asyncio.Task[Any]]) -> None:
+    async def _spawn(self, stopper: asyncio.Future[None], tasks: set[asyncio.Task[None]]) -> None:
         """Gets items while a task is free for each."""
         while not stopper.done():
             if len(tasks) == self._concurrency:
@@ -367,27 +429,47 @@ class Worker:
                 self._running[item] = self._queue.now()
                 task = asyncio.create_task(self._work_async(item))
                 tasks.add(task)
-                task.add_done_callback(tasks.discard)
+                task.add_done_callback(functools.partial(self._task_ended, tasks, item))
 
     async def _work_async(self, item: Item) -> None:
         exception: BaseException | None = None
         try:
             async with asyncio.timeout(self._timeout):
-                await self._handler(item)
+                result = self._handler(item)
+                while inspect.isawaitable(result):
+                    result = await result
+            _check_done(item, result)
         except BaseException as raised:  # pylint: disable=broad-except
             exception = raised
-        self._ended(item, exception)
-        self._running.pop(item, None)
+        try:
+            # A coroutine that is being destroyed cannot wait.
+            if not self._ended(item, exception) and not isinstance(exception, GeneratorExit):
+                await asyncio.sleep(_PAUSE)
+        finally:
+            if not item.finished:
+                self._queue._undo_get([item])
+            del self._running[item]
+        if isinstance(exception, KeyboardInterrupt):
+            raise exception
 
-    async def _await_tasks(self, tasks: set[asyncio.Task[Any]]) -> bool:
-        if not tasks:
-            return True
-        _, late = await asyncio.wait(tasks, timeout=self._grace)
-        for task in late:
+    def _task_ended(self, tasks: set[asyncio.Task[None]], item: Item, task: asyncio.Task[None]) -> None:
+        tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # or asyncio logs KeyboardInterrupt, which ends run() anyway
+        if item in self._running:
+            # It was cancelled before it began.
+            self._ended(item, asyncio.CancelledError())
+            del self._running[item]
+
+    async def _cancel(self, tasks: set[asyncio.Task[None]]) -> None:
+        """Cancels tasks, and waits for them, but not for ever."""
+        self._has_cancelled = True
+        for task in tasks:
             task.cancel()
-        if late:
-            await asyncio.wait(late)
-        return True
+        if tasks:
+            await asyncio.wait(tasks, timeout=_CLEAN_UP)
+        if tasks:
+            self._tell_of_late()
 
     async def _duties(self) -> None:
         while (due := self._next_duty()) is not None:
@@ -435,6 +517,27 @@ class _Notify:
         if self._period:
             self.tell("WATCHDOG=1")
         return self._period
+
+
+def _is_coroutine_function(function: object) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
+
+
+def _check_done(item: Item, result: object) -> None:
+    """A handler that returns work instead of doing it has failed, so that its key does not count as done."""
+    if item.finished or not (inspect.isawaitable(result) or inspect.isgenerator(result)
+                             or inspect.isasyncgen(result) or isinstance(result, concurrent.futures.Future)):
+        return
+    if inspect.iscoroutine(result):
+        result.close()  # Python need not warn as well
+    raise TypeError(f"the handler returned {result!r}, and nobody does its work: let an 'async def' await it, or wait "
+                    "for it in the handler")
+
+
+def _keys(items: Iterable[Item]) -> str:
+    """The first keys, for a log."""
+    keys = [repr(item.key) for item in items]
+    return ", ".join(keys[:10]) + (", ..." if len(keys) > 10 else "")
 
 
 def _milliseconds(seconds: float | None) -> int | None:

@@ -5,12 +5,16 @@ Nothing here depends on how fast the machine is. A test waits for a state of a p
 clock.
 """
 import asyncio
+import concurrent.futures
+import contextlib
 import copy
 import doctest
 import errno
 import fcntl
+import functools
 import gc
 import json
+import logging
 import os
 import pickle
 import shutil
@@ -1713,8 +1717,40 @@ class Changes(Base):
 
 class Workers(Base):
     def setUp(self):
-        import logging
         logging.getLogger("kwq").setLevel(logging.CRITICAL + 1)
+
+    def run_to_its_end(self, worker):
+        """worker.run(), in a thread: a worker that does not end fails the test, and no other one."""
+        result = []
+        thread = threading.Thread(target=lambda: result.append(worker.run()), daemon=True)
+        thread.start()
+        thread.join(LONG)
+        self.assertFalse(thread.is_alive(), "run() does not return")
+        return result[0]
+
+    @contextlib.contextmanager
+    def logged(self):
+        """The messages of the workers, as they come."""
+        messages = []
+        handler = logging.Handler()
+        handler.emit = lambda record: messages.append(record.getMessage())
+        log = logging.getLogger("kwq")
+        log.addHandler(handler)
+        log.setLevel(logging.WARNING)
+        try:
+            yield messages
+        finally:
+            log.removeHandler(handler)
+            log.setLevel(logging.CRITICAL + 1)
+
+    def ends(self, worker):
+        return worker.done, worker.failed, worker.returned, worker.lost
+
+    def both(self, handle):
+        """A handler for threads, and the same for tasks."""
+        async def handle_async(item):
+            handle(item)
+        yield from ((False, handle), (True, handle_async))
 
     def test_threads(self):
         """Y2: a worker calls a function in several threads, until the queue is shut down and empty"""
@@ -1818,17 +1854,235 @@ class Workers(Base):
             found = queue.find("a")
             self.assertEqual(found and found.state, state)
 
-    def test_system_exit_gives_back(self):
-        """Y2: a handler that ends with SystemExit gives its key back"""
+    def test_each_exception_fails(self):
+        """Y2: any exception but KeyboardInterrupt is a failure: counted, logged, retried by the limiters, then dead"""
+        def of_a_cancelled_future():
+            future = concurrent.futures.Future()
+            future.cancel()
+            future.result()
+
+        async def of_a_cancelled_task():
+            task = asyncio.create_task(asyncio.sleep(LONG))
+            task.cancel()
+            await task
+
+        async def of_itself():
+            asyncio.current_task().cancel()
+            await asyncio.sleep(LONG)
+
+        kinds = {kind.__name__: kind for kind in (
+            ValueError, MemoryError, OSError, kwq.Stale, kwq.ShutDown, SystemExit, asyncio.CancelledError,
+            GeneratorExit, StopIteration, StopAsyncIteration, Alarm, BaseException)}
+        cancels = {"of a task": of_a_cancelled_task, "of itself": of_itself}
+
+        def handle(item):
+            runs.append(item.text)
+            if len(runs) == 3 * len(keys):
+                worker.stop()
+            if item.text == "of a future":
+                of_a_cancelled_future()
+            raise kinds[item.text]
+
+        async def handle_async(item):
+            if item.text in cancels:
+                runs.append(item.text)
+                if len(runs) == 3 * len(keys):
+                    worker.stop()
+                await cancels[item.text]()
+            handle(item)
+        for handler, keys in ((handle, [*kinds, "of a future"]), (handle_async, [*kinds, *cancels])):
+            queue = self.queue(config=kwq.Config((kwq.FastSlow(0, 0, 0),), dead_after=2))
+            queue.add_many(keys)
+            runs = []
+            worker = kwq.Worker(queue, handler)
+            with self.logged() as messages:
+                self.assertTrue(self.run_to_its_end(worker))
+            self.assertEqual({key: runs.count(key) for key in keys}, dict.fromkeys(keys, 3))
+            self.assertEqual(self.ends(worker), (0, 3 * len(keys), 0, 0))
+            self.assertEqual(sorted(dead.text for dead in queue.dead()), sorted(keys))
+            self.assertEqual(sum("failed after" in message for message in messages), 3 * len(keys))
+            self.assertEqual(sum("dead letter" in message for message in messages), len(keys))
+
+    def test_keyboard_interrupt(self):
+        """Y2: KeyboardInterrupt gives the key back at once, and stops the worker"""
         queue = self.queue()
         queue.add("a")
 
         def handle(item):
-            worker.stop()
-            raise SystemExit
+            runs.append(item.text)
+            self.assertLess(len(runs), 3)
+            raise KeyboardInterrupt
+        runs = []
         worker = kwq.Worker(queue, handle)
-        worker.run()
-        self.assertEqual((worker.returned, queue.stat().returned), (1, 1))
+        with self.logged() as messages:
+            self.assertTrue(self.run_to_its_end(worker))
+        self.assertEqual((runs, self.ends(worker), queue.stat().returned), (["a"], (0, 0, 1, 0), 1))
+        self.assertIn("given back: KeyboardInterrupt()", messages[0])
+
+        async def handle_async(item):
+            if item.text == "b":
+                raise KeyboardInterrupt
+            await asyncio.sleep(LONG)
+        queue.add("b")
+        worker = kwq.Worker(queue, handle_async, concurrency=2)
+        with self.assertRaises(KeyboardInterrupt):
+            worker.run()
+        self.assertEqual((self.ends(worker), len(queue)), ((0, 0, 2, 0), 2))
+
+    def test_work_that_is_returned(self):
+        """Y2: a thread's handler that returns a coroutine, a generator or a future has failed; a task awaits it"""
+        ran = []
+
+        async def send(item):
+            await asyncio.sleep(0)
+            ran.append(item.text)
+
+        def logged(function):
+            @functools.wraps(function)
+            def wrapper(item):
+                return function(item)
+            return wrapper
+
+        def generator(item):
+            yield ran.append(item.text)
+
+        async def agenerator(item):
+            yield ran.append(item.text)
+
+        def until_shut_down(handler):
+            with self.queue() as queue:
+                queue.add("a")
+                queue.shut_down()
+                worker = kwq.Worker(queue, handler)
+                with self.logged() as messages:
+                    self.assertTrue(self.run_to_its_end(worker))
+            return self.ends(worker), "".join(messages)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            for handler in (lambda item: send(item), logged(send), generator, agenerator,
+                            lambda item: concurrent.futures.Future()):
+                ends, messages = until_shut_down(handler)
+                self.assertEqual((ends, ran), ((0, 1, 0, 0), []), messages)
+                self.assertIn("nobody does its work", messages)
+        self.assertEqual([str(warning.message) for warning in warned], [])
+
+        class Sender:
+            async def __call__(self, item):
+                return send(item)
+
+        async def forgets_await(item):
+            return send(item)
+
+        async def leaves_a_task(item):
+            return asyncio.create_task(send(item))
+        for handler in (functools.partial(send), Sender(), forgets_await, leaves_a_task):
+            ran.clear()
+            self.assertEqual((until_shut_down(handler)[0], ran), ((1, 0, 0, 0), ["a"]))
+
+        async def returns_a_generator(item):
+            return generator(item)
+        self.assertEqual(until_shut_down(returns_a_generator)[0], (0, 1, 0, 0))
+
+        def detaches(item):
+            item.queue.done(item.detach())
+            return concurrent.futures.Future()
+        self.assertEqual(until_shut_down(detaches)[0], (1, 0, 0, 0))
+
+    def test_on_error_that_fails(self):
+        """Y2: a key is retried if on_error raises, or returns no word; on_error may also finish the item"""
+        def raises(item, exception):
+            raise RuntimeError("a bug in on_error")
+
+        def exits(item, exception):
+            sys.exit(1)
+
+        async def coroutine(item, exception):
+            pass
+
+        def returns_a_coroutine(item, exception):
+            result = coroutine(item, exception)
+            self.addCleanup(result.close)
+            return result
+
+        def fail(item):
+            if item.requeues == 1:
+                worker.stop()
+            raise ValueError
+        for on_error in (raises, exits, returns_a_coroutine, lambda item, exception: "burry"):
+            for is_async, handler in self.both(fail):
+                with self.subTest(on_error=on_error, is_async=is_async):
+                    queue = self.queue(config=kwq.Config((kwq.FastSlow(0, 0, 0),), dead_after=1))
+                    queue.add("a")
+                    worker = kwq.Worker(queue, handler, on_error=on_error)
+                    with self.logged() as messages:
+                        self.assertTrue(self.run_to_its_end(worker))
+                    self.assertEqual((self.ends(worker), queue.stat().dead), ((0, 2, 0, 0), 1))
+                    self.assertEqual(sum("because on_error failed" in message for message in messages), 2)
+
+        def buries(item, exception):
+            worker.stop()
+            item.bury()
+        queue = self.queue()
+        queue.add("a")
+        worker = kwq.Worker(queue, fail, on_error=buries)
+        with self.logged() as messages:
+            self.assertTrue(self.run_to_its_end(worker))
+        self.assertEqual((self.ends(worker), queue.stat().dead, len(messages)), ((0, 1, 0, 0), 1, 1))
+
+    def test_refused_end(self):
+        """Y2: a key goes back after a pause if the queue refuses the end of its item"""
+        def handle(item):
+            runs.append(item.requeues)
+            if len(runs) == 2:
+                worker.stop()
+            elif fails:
+                raise ValueError
+
+        def once(name, number):
+            """Replaces a method, whose first call fails."""
+            method, failures = getattr(Queue, name), [kwq.errors.error(number)]
+
+            def call(*arguments, **options):
+                if failures:
+                    raise failures.pop()
+                return method(*arguments, **options)
+            return unittest.mock.patch.object(Queue, name, call)
+        for fails, name, number in ((False, "_done", errno.ENOMEM), (True, "add", errno.ENOSPC)):
+            for is_async, handler in self.both(handle):
+                queue = self.queue()
+                queue.add("a")
+                runs = []
+                worker = kwq.Worker(queue, handler)
+                with once(name, number), self.logged() as messages, \
+                        unittest.mock.patch.object(kwq.worker, "_PAUSE", 0.001), \
+                        unittest.mock.patch.object(worker._stopping, "wait") as wait:
+                    self.assertTrue(self.run_to_its_end(worker))
+                self.assertEqual((runs, len(queue)), ([0, 0], 0))
+                self.assertEqual(self.ends(worker), (1, 1, 0, 0) if fails else (1, 0, 1, 0))
+                self.assertIn("the end of b'a' fails", messages[-1])
+                self.assertEqual(wait.call_count, 0 if is_async else 1)
+
+    def test_refused_end_pauses_a_task(self):
+        """Y2: and so it does with tasks"""
+        queue = self.queue()
+        queue.add("a")
+
+        async def handle(item):
+            pass
+
+        async def main():
+            worker = kwq.Worker(queue, handle)
+            with unittest.mock.patch.object(Queue, "_done", side_effect=kwq.errors.error(errno.ENOMEM)):
+                task = asyncio.create_task(worker.arun())
+                while not worker.returned:
+                    await asyncio.sleep(0)
+            # It has the key for an hour, unless it is cancelled.
+            self.assertEqual((queue.stat().processing, len(queue)), (1, 0))
+            task.cancel()
+            await asyncio.wait([task])
+            self.assertEqual((queue.stat().processing, len(queue)), (0, 1))
+        with unittest.mock.patch.object(kwq.worker, "_PAUSE", 3600):
+            asyncio.run(main())
 
     def test_async(self):
         """Y2: a worker runs coroutines, so many at once"""
@@ -1873,6 +2127,115 @@ class Workers(Base):
         worker = kwq.Worker(queue, handle, grace=0.02)
         self.assertTrue(worker.run())
         self.assertEqual((worker.returned, len(queue), queue.stat().abandoned), (1, 1, 0))
+
+    def test_async_ignores_its_cancel(self):
+        """Y2: a task that ignores its cancel keeps its key, and the worker says so and ends"""
+        async def handle(item):
+            tasks.append(asyncio.current_task())
+            worker.stop()
+            while not go_on.is_set():
+                try:
+                    await asyncio.sleep(LONG)
+                except asyncio.CancelledError:
+                    pass
+        for own_loop in (False, True):
+            queue = self.queue()
+            queue.add("stubborn")
+            tasks, go_on = [], threading.Event()
+            worker = kwq.Worker(queue, handle, grace=0.02)
+
+            async def main():
+                self.assertFalse(await worker.arun())
+                self.assertEqual(queue.stat().processing, 1)
+                go_on.set()
+                tasks[0].cancel()
+                await tasks[0]
+            with unittest.mock.patch.object(kwq.worker, "_CLEAN_UP", 0.02), self.logged() as messages:
+                if own_loop:
+                    asyncio.run(main())
+                else:
+                    self.assertFalse(self.run_to_its_end(worker))
+                    self.assertEqual(queue.stat().processing, 1)
+                    go_on.set()
+                    loop = tasks[0].get_loop()
+                    loop.call_soon(tasks[0].cancel)
+                    loop.run_until_complete(tasks[0])
+                    loop.close()
+            self.assertIn("outlive grace, and keep their keys: b'stubborn'", messages[0])
+            self.assertEqual((self.ends(worker), queue.stat().processing), ((1, 0, 0, 0), 0))
+
+    def test_async_is_destroyed(self):
+        """Y2: and the key goes back when the loop of such a task is gone"""
+        async def handle(item):
+            worker.stop()
+            while True:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.sleep(LONG)
+        queue = self.queue()
+        queue.add("stubborn")
+        worker = kwq.Worker(queue, handle, grace=0.02)
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)
+        self.addCleanup(logging.getLogger("asyncio").setLevel, logging.NOTSET)
+        with unittest.mock.patch.object(kwq.worker, "_CLEAN_UP", 0.02):
+            self.assertFalse(self.run_to_its_end(worker))
+        until(lambda: gc.collect() >= 0 and len(queue) == 1)
+        self.assertEqual(self.ends(worker), (0, 0, 1, 0))
+
+    def test_async_cleans_up(self):
+        """Y2: a task may work after its cancel, and finish its key all the same"""
+        queue = self.queue()
+        queue.add("slow")
+
+        async def handle(item):
+            worker.stop()
+            try:
+                await asyncio.sleep(LONG)
+            except asyncio.CancelledError:
+                await asyncio.sleep(0.002)
+        worker = kwq.Worker(queue, handle, grace=0.02)
+        self.assertTrue(worker.run())
+        self.assertEqual(self.ends(worker), (1, 0, 0, 0))
+
+    def test_cancel_of_arun(self):
+        """Y2: a cancel of arun() gives the keys back, also if the handlers' tasks are cancelled before it"""
+        queue = self.queue()
+        queue.add_many(["a", "b"])
+
+        async def handle(item):
+            await asyncio.sleep(LONG)
+
+        async def main():
+            worker = kwq.Worker(queue, handle, concurrency=2)
+            task = asyncio.create_task(worker.arun())
+            while len(worker._running) < 2:
+                await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            if with_tasks:
+                # As asyncio.run() does at its end, which cancels them in any order.
+                for other in asyncio.all_tasks() - {task, asyncio.current_task()}:
+                    other.cancel()
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            return self.ends(worker)
+        for with_tasks in (False, True):
+            self.assertEqual(asyncio.run(main()), (0, 0, 2, 0))
+            self.assertEqual((len(queue), queue.num_requeues("a")), (2, 0))
+
+    def test_cancelled_before_it_began(self):
+        """Y2: a task that somebody cancels before its handler begins has failed"""
+        queue = self.queue()
+        queue.add_many(["a", "b"])
+
+        async def handle(item):
+            worker.stop()
+            for task in asyncio.all_tasks():
+                if task is not asyncio.current_task() and "_work_async" in repr(task.get_coro()):
+                    task.cancel()
+        worker = kwq.Worker(queue, handle, concurrency=2, on_error="bury")
+        self.assertTrue(self.run_to_its_end(worker))
+        self.assertEqual((self.ends(worker), [dead.text for dead in queue.dead()]), ((1, 1, 0, 0), ["b"]))
+        self.assertEqual(worker._running, {})
 
     def test_thread_grace(self):
         """Y2: a thread that outlives its grace keeps its key, and the worker says so"""
@@ -1934,6 +2297,66 @@ class Workers(Base):
         worker.run()
         self.assertEqual((worker.done, worker.lost), (1, 0))
 
+    def test_lost(self):
+        """O3: a lost lease counts as lost, whoever notices it first, and however the handler ends"""
+        def returns(item):
+            with contextlib.suppress(kwq.Stale):
+                item.extend()
+
+        def raises(item):
+            item.extend()
+
+        def fails(item):
+            returns(item)
+            raise ValueError
+
+        def does_not_notice(item):
+            pass
+
+        def fails_without_notice(item):
+            raise ValueError
+
+        for way in (returns, raises, fails, does_not_notice, fails_without_notice):
+            def handle(item):
+                if item.abandoned:
+                    worker.stop()
+                    return
+                queue.advance(11)
+                worker._extend_leases()
+                way(item)
+            for is_async, handler in self.both(handle):
+                with self.subTest(way=way, is_async=is_async):
+                    queue = self.manual(lease=10)
+                    queue.add("a")
+                    worker = kwq.Worker(queue, handler)
+                    with self.logged() as messages:
+                        self.assertTrue(self.run_to_its_end(worker))
+                    self.assertEqual(self.ends(worker), (1, 0, 0, 1))
+                    self.assertIn("was lost", messages[-1])
+                    self.assertEqual(len(messages), 2 if way is fails_without_notice else 1)
+
+    def test_extended_at_its_end(self):
+        """O3: an item that ends just before the worker extends its lease is not lost; one that is detached is left"""
+        queue = self.manual(lease=10)
+        queue.add_many(["a", "b"])
+        a, b = queue.get_many(2)
+        worker = kwq.Worker(queue, print)
+        worker._running = {a: 0.0}
+        extend = queue._extend
+
+        def done_first(ticket):
+            a.done()
+            extend(ticket)
+        with unittest.mock.patch.object(queue, "_extend", done_first):
+            worker._extend_leases()
+        worker._ended(a, None)
+        self.assertEqual(self.ends(worker), (1, 0, 0, 0))
+        worker._running = {b: 0.0}
+        b.detach()
+        queue.advance(5)
+        worker._extend_leases()
+        self.assertEqual(queue.find("b").lease_left, 5)
+
     def test_arguments(self):
         """Y2: arguments that cannot be"""
         queue = self.queue()
@@ -1945,6 +2368,17 @@ class Workers(Base):
             asyncio.run(kwq.Worker(queue, print).arun())
         with queue.reopen(rights=kwq.Rights.WRITE) as writer, self.assertRaisesRegex(ValueError, "Rights.READ"):
             kwq.Worker(writer, print)
+        with queue.reopen(rights=kwq.Rights.READ) as reader:
+            with self.assertRaisesRegex(ValueError, "Rights.WRITE"):
+                kwq.Worker(reader, print)
+            kwq.Worker(reader, print, on_error="bury")
+        with self.assertRaisesRegex(ValueError, "not 'burry'"):
+            kwq.Worker(queue, print, on_error="burry")
+
+        async def on_error(item, exception):
+            pass
+        with self.assertRaisesRegex(TypeError, "on_error is a plain function"):
+            kwq.Worker(queue, print, on_error=on_error)
 
     def stopped_by(self, number, is_async):
         """A signal while a key is being handled and another one is ready."""
