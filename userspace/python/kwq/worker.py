@@ -27,7 +27,10 @@ Handler = Union[Callable[[Item], object], Callable[[Item], Awaitable[object]]]
 _log = logging.getLogger("kwq")
 _SIGNALS: tuple[signal.Signals, ...] = (signal.SIGTERM, signal.SIGINT)
 _FATES = get_args(OnError)
-# A cancelled task has so long to clean up, in seconds.
+# All of these are in seconds. A handler without a timeout counts as hanging after so long. That is also how often the
+# worker says that handlers hang, and it looks more often.
+_LONG_RUN, _LOOK = 600.0, 10.0
+# A cancelled task has so long to clean up.
 _CLEAN_UP = 5.0
 # If the queue refuses the end of an item, its key waits for so long before it goes back.
 _PAUSE = 1.0
@@ -52,8 +55,10 @@ class Worker:
 
     timeout limits the time for one key. A task is then cancelled, and the key has failed. Threads need a queue with a
     lease for that: the worker extends the leases of its items up to the timeout, and then the queue takes the key back.
+    The worker warns of handlers that run for longer than their timeout, or than ten minutes without one.
 
-    notify tells systemd by sd_notify(3) when the worker is ready, stops, and is alive.
+    notify tells systemd by sd_notify(3) when the worker is ready, stops, and is alive. A worker whose handlers all run
+    for longer than their timeout does not count as alive.
     """
 
     def __init__(self, queue: Queue, handler: Handler, *, concurrency: int = 1,
@@ -86,6 +91,8 @@ class Worker:
         self._lock = threading.Lock()
         # The items that handlers work on, with the times on the queue's clock when they began.
         self._running: dict[Item, float] = {}
+        # The time on the queue's clock from which on the worker may warn of handlers that hang.
+        self._warn_at = 0.0
         # The task of arun(), and whether it has cancelled those of the handlers.
         self._main: asyncio.Task[Any] | None = None
         self._has_cancelled = False
@@ -212,6 +219,18 @@ class Worker:
                 pass  # it has just ended, or is lost: its end tells
         return self._lease / 3
 
+    def _warn_of_hangs(self) -> bool:
+        """Warns of handlers that run for too long. Returns whether no other one could run."""
+        now = self._queue.now()
+        limit = _LONG_RUN if self._timeout is None else self._timeout
+        with self._lock:
+            late = [item for item, began in self._running.items() if now - began > limit]
+        if late and now >= self._warn_at:
+            self._warn_at = now + _LONG_RUN
+            _log.warning("%s: %d of %d handlers have run for more than %g s: %s", self._queue.name, len(late),
+                         self._concurrency, limit, _keys(late))
+        return self._timeout is not None and len(late) == self._concurrency
+
     # ---- Threads ----
 
     def _wake(self) -> None:
@@ -304,7 +323,7 @@ class Worker:
                 if left <= 0:
                     self._tell_of_late()
                     return False
-                duty = left if duty is None else min(duty, left)
+                duty = min(duty, left)
             poller.poll(_milliseconds(duty))
             self._read_wakes()
         return True
@@ -325,10 +344,17 @@ class Worker:
         except BlockingIOError:
             pass
 
-    def _next_duty(self) -> float | None:
-        """Extends leases and tells systemd that the worker is alive. Returns when that is due again."""
-        duties = [due for due in (self._extend_leases(), self._notify and self._notify.alive()) if due]
-        return min(duties) if duties else None
+    def _next_duty(self) -> float:
+        """Extends leases, warns of handlers that hang, and tells systemd that the worker is alive. Returns when that is
+        due again, in seconds.
+        """
+        duties = [_LOOK, self._extend_leases()]
+        all_hang = self._warn_of_hangs()
+        if self._notify:
+            duties.append(self._notify.period)
+            if not all_hang:
+                self._notify.alive()
+        return min(due for due in duties if due)
 
     def _tell(self, state: str) -> None:
         if self._notify:
@@ -472,8 +498,8 @@ class Worker:
             self._tell_of_late()
 
     async def _duties(self) -> None:
-        while (due := self._next_duty()) is not None:
-            await asyncio.sleep(due)
+        while True:
+            await asyncio.sleep(self._next_duty())
 
     def _catch_signals_of(self, loop: asyncio.AbstractEventLoop) -> list[signal.Signals]:
         if not self._signals or threading.current_thread() is not threading.main_thread():
@@ -500,7 +526,8 @@ class _Notify:
         self._address = "\0" + path[1:] if path.startswith("@") else path
         period = os.environ.get("WATCHDOG_USEC", "")
         ours = os.environ.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
-        self._period = int(period) / 2e6 if self._address and period.isdigit() and ours else None
+        #: How often to call alive(), in seconds; None without a watchdog. One call may be missing.
+        self.period = int(period) / 4e6 if self._address and period.isdigit() and ours else None
 
     def tell(self, state: str) -> None:
         """Sends a state."""
@@ -512,11 +539,10 @@ class _Notify:
             except OSError as failure:
                 _log.warning("sd_notify: %s", failure.strerror)
 
-    def alive(self) -> float | None:
-        """Tells the watchdog. Returns when to do so again, in seconds; None without a watchdog."""
-        if self._period:
+    def alive(self) -> None:
+        """Tells the watchdog."""
+        if self.period:
             self.tell("WATCHDOG=1")
-        return self._period
 
 
 def _is_coroutine_function(function: object) -> bool:
@@ -540,5 +566,5 @@ def _keys(items: Iterable[Item]) -> str:
     return ", ".join(keys[:10]) + (", ..." if len(keys) > 10 else "")
 
 
-def _milliseconds(seconds: float | None) -> int | None:
-    return None if seconds is None else max(1, round(seconds * 1000))
+def _milliseconds(seconds: float) -> int:
+    return max(1, round(seconds * 1000))

@@ -2357,6 +2357,70 @@ class Workers(Base):
         worker._extend_leases()
         self.assertEqual(queue.find("b").lease_left, 5)
 
+    def test_hang(self):
+        """Y2: the worker warns of a handler that hangs, and does not count as alive if all of them hang"""
+        queue = self.manual(lease=10)
+        queue.add_many(["a", "b"])
+        a, b = queue.get_many(2)
+        worker = kwq.Worker(queue, print, concurrency=2, timeout=5, notify=True)
+        worker._running = {a: 0.0, b: 3.0}
+
+        def is_alive():
+            with unittest.mock.patch.object(worker._notify, "alive") as alive:
+                worker._next_duty()
+            return alive.called
+        with self.logged() as messages:
+            queue.advance(5)
+            self.assertTrue(is_alive())
+            self.assertEqual(messages, [])
+            queue.advance(1)
+            self.assertTrue(is_alive())
+            self.assertRegex(messages[0], "1 of 2 handlers have run for more than 5 s: b'a'$")
+            queue.advance(3)
+            self.assertFalse(is_alive())
+            self.assertEqual(len(messages), 1)
+            queue.advance(597)
+            self.assertFalse(is_alive())
+            self.assertRegex(messages[1], "2 of 2 handlers have run for more than 5 s: b'a', b'b'$")
+            self.assertEqual(len(messages), 2)
+            del worker._running[a]
+            self.assertTrue(is_alive())
+        worker = kwq.Worker(queue, print, notify=True)
+        worker._running = {a: queue.now()}
+        with self.logged() as messages:
+            queue.advance(601)
+            # Without a timeout it may be long work.
+            self.assertTrue(is_alive())
+            self.assertRegex(messages[0], "more than 600 s")
+
+    def test_hang_of_a_running_worker(self):
+        """Y2: it warns while the handler hangs, and works on afterwards"""
+        async def ignores_its_timeout(item):
+            while not go_on.is_set():
+                try:
+                    await asyncio.sleep(0.002)
+                except asyncio.CancelledError:
+                    pass
+            worker.stop()
+
+        def hangs(item):
+            queue.advance(6)
+            go_on.wait(LONG)
+            worker.stop()
+        for handler in (hangs, ignores_its_timeout):
+            queue = self.manual(lease=9) if handler is hangs else self.queue()
+            queue.add("a")
+            go_on = threading.Event()
+            worker = kwq.Worker(queue, handler, timeout=5 if handler is hangs else 0.01)
+            with unittest.mock.patch.object(kwq.worker, "_LOOK", 0.01), self.logged() as messages:
+                thread = threading.Thread(target=worker.run)
+                thread.start()
+                until(lambda: messages)
+                go_on.set()
+                thread.join(LONG)
+            self.assertIn("1 of 1 handlers have run", messages[0])
+            self.assertEqual(self.ends(worker), (1, 0, 0, 0))
+
     def test_arguments(self):
         """Y2: arguments that cannot be"""
         queue = self.queue()
