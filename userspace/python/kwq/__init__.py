@@ -16,11 +16,12 @@ from ._values import Added, Clock, Finished, Key, Mode, Rights, Seconds, State
 from .errors import (
     BatchError, Busy, Changed, Closed, DrainEnded, Empty, Error, Exists, Forbidden, Full, InvalidArgument, NoDevice,
     NotEmpty, NotFound, NotSupported, QuotaExceeded, ShutDown, Stale, TimedOut, WrongProcess)
-from .worker import Worker
+from .worker import Handler, Worker
 
 __all__ = [
     "Add", "Added", "Backoff", "BatchError", "Bucket", "Busy", "Changed", "Changes", "Clock", "Closed", "Config",
-    "Dead", "DrainEnded", "Empty", "Error", "Exists", "Exponential", "FastSlow", "Finished", "Follower", "Forbidden",
-    "Full", "Histogram", "Info", "InvalidArgument", "Item", "Key", "Limiter", "Listed", "Mode", "Named", "NoDevice",
-    "NotEmpty", "NotFound", "NotSupported", "OnError", "Queue", "QuotaExceeded", "Rights", "Seconds", "ShutDown",
-    "Stale", "Stat", "State", "TimedOut", "WrongProcess", "Worker", "info", "queues", "unlink"]
+    "Dead", "DrainEnded", "Empty", "Error", "Exists", "Exponential", "FastSlow", "Finished", "Follower",
+    "Forbidden", "Full", "Handler", "Histogram", "Info", "InvalidArgument", "Item", "Key", "Limiter", "Listed",
+    "Mode", "Named", "NoDevice", "NotEmpty", "NotFound", "NotSupported", "OnError", "Queue", "QuotaExceeded",
+    "Rights", "Seconds", "ShutDown", "Stale", "Stat", "State", "TimedOut", "WrongProcess", "Worker", "info",
+    "queues", "unlink"]

@@ -22,6 +22,7 @@ from ._queue import Queue
 from ._values import Added, Rights, Seconds, from_ns, nanoseconds
 from .errors import Empty, Error, ShutDown
 
+#: The function of a worker. A coroutine function makes tasks of asyncio do the work, and any other one threads.
 Handler = Union[Callable[[Item], object], Callable[[Item], Awaitable[object]]]
 
 _log = logging.getLogger("kwq")
@@ -101,6 +102,10 @@ class Worker:
         self._wake_reader, self._wake_writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         #: How many keys were finished, failed, given back, and lost by their leases. Each end of a handler counts once.
         self.done = self.failed = self.returned = self.lost = 0
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # The end of a copy would close the descriptors of the original.
+        raise TypeError("a Worker cannot be copied or pickled: make another one with the same queue")
 
     def __del__(self) -> None:
         for fd in (getattr(self, "_wake_reader", -1), getattr(self, "_wake_writer", -1)):
@@ -533,11 +538,11 @@ class _Notify:
         """Sends a state."""
         if not self._address:
             return
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as connection:
-            try:
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as connection:
                 connection.sendto(state.encode(), self._address)
-            except OSError as failure:
-                _log.warning("sd_notify: %s", failure.strerror)
+        except OSError as failure:
+            _log.warning("sd_notify: %s", failure.strerror)
 
     def alive(self) -> None:
         """Tells the watchdog."""

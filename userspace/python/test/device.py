@@ -2084,6 +2084,13 @@ class Workers(Base):
         with unittest.mock.patch.object(kwq.worker, "_PAUSE", 3600):
             asyncio.run(main())
 
+    def test_copy(self):
+        """Y2: a worker refuses to be copied, because the end of the copy would close its descriptors"""
+        worker = kwq.Worker(self.queue(), print)
+        for duplicate in (pickle.dumps, copy.copy, copy.deepcopy):
+            with self.assertRaisesRegex(TypeError, "make another one"):
+                duplicate(worker)
+
     def test_async(self):
         """Y2: a worker runs coroutines, so many at once"""
         queue = self.queue()

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from datetime import timedelta
 from pathlib import Path
 
@@ -336,11 +337,22 @@ class Errors(unittest.TestCase):
         self.assertEqual(caught.exception.results, [kwq.Added.ADDED])
 
 
+class Notify(unittest.TestCase):
+    def test_no_descriptor(self):
+        """Y2: a worker without a descriptor for its message to systemd works on"""
+        with unittest.mock.patch.dict(os.environ, NOTIFY_SOCKET="/nonexistent"):
+            notify = kwq.worker._Notify()
+        with unittest.mock.patch("socket.socket", side_effect=OSError(errno.EMFILE, os.strerror(errno.EMFILE))), \
+                self.assertLogs("kwq", "WARNING"):
+            notify.tell("READY=1")
+
+
 class Package(unittest.TestCase):
     def test_exports(self):
         """Y1: the package exports what it says"""
         for name in kwq.__all__:
             self.assertTrue(hasattr(kwq, name), name)
+        self.assertLessEqual({"Worker", "Handler", "OnError"}, set(kwq.__all__))
         self.assertTrue((HERE.parent / "kwq/py.typed").exists())
 
     def test_results_pickle(self):
