@@ -213,11 +213,14 @@ check_shellcheck() {
 	shellcheck -x -P SCRIPTDIR -f gcc $scripts
 }
 
-# No name is unused or unknown. The package and its examples have the types that they declare, and short lines.
+# No name is unused or unknown. The package and its examples have the types that they declare, and short lines. So have the
+# examples of docs/python.md.
 check_python() {
 	files '*.py' | xargs pyflakes3
 	files 'userspace/python/*.py' | xargs awk 'length > 120 { print FILENAME ":" FNR ": more than 120 columns" }'
-	(cd userspace/python && mypy --no-error-summary --cache-dir "$WORK/mypy" --strict kwq examples)
+	mkdir -p "$WORK"
+	python3 -c 'import doctest, sys; print(doctest.script_from_examples(sys.stdin.read()))' <docs/python.md >"$WORK/python_page.py"
+	(cd userspace/python && mypy --no-error-summary --cache-dir "$WORK/mypy" --strict kwq examples "$WORK/python_page.py")
 }
 
 check_man_pages() {
