@@ -860,6 +860,15 @@ static void check_term(struct __test_metadata *_metadata, failure_fixture *self,
 	EXPECT_EQ(ret < 0 ? 0 : KWQ_STATE_TERM_OVER, state_of(self));
 }
 
+/* The result of a request of one entry, which may have been carried out without it. */
+static int result_of(int ret, __s32 result)
+{
+	if (ret != 1)
+		return ret;
+	result_is_lost |= result == -EFAULT;
+	return result;
+}
+
 static int run_add_debounced(failure_fixture *self)
 {
 	static const struct kwq_add_extra extra = { .at_most = HOUR };
@@ -884,7 +893,7 @@ static int run_add_debounced(failure_fixture *self)
 	};
 	int ret = request(self->q, KWQ_IOC_ADD, (void *)&args);
 
-	return ret == 1 ? result : ret;
+	return result_of(ret, result);
 }
 
 static int create_grouped(failure_fixture *self)
@@ -935,7 +944,7 @@ static int run_add_group(failure_fixture *self)
 	};
 	int ret = request(self->clocked, KWQ_IOC_ADD, (void *)&args);
 
-	return ret == 1 ? result : ret;
+	return result_of(ret, result);
 }
 
 static void check_group(struct __test_metadata *_metadata, failure_fixture *self, int ret)
@@ -1018,7 +1027,7 @@ static int add_value(failure_fixture *self, const void *key, __u32 key_len, __u3
 	};
 	int ret = request(self->clocked, KWQ_IOC_ADD, (void *)&args);
 
-	return ret == 1 ? result : ret;
+	return result_of(ret, result);
 }
 
 /* kvmalloc() has another way for more than a page. */
