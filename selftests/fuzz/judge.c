@@ -10,8 +10,7 @@
  * Prints the fault in one line, which no other process interleaves, and ends the
  * process.
  */
-static void __attribute__((format(printf, 2, 3), noreturn))
-wrong(const struct fuzzer *f, const char *fmt, ...)
+void wrong(const struct fuzzer *f, const char *fmt, ...)
 {
 	const struct call *c = &f->call;
 	char text[256];
@@ -38,7 +37,7 @@ static const int errors[KINDS][12] = {
 	[OPEN] = { E2BIG, EACCES, EMFILE, ENAMETOOLONG, ENFILE, ENOENT },
 	[UNLINK] = { E2BIG, ENAMETOOLONG, ENOENT, EPERM },
 	[LIST] = { E2BIG, ENAMETOOLONG },
-	[ADD] = { E2BIG, EMSGSIZE, EAGAIN, EINTR, ETIMEDOUT },
+	[ADD] = { E2BIG, EMSGSIZE, EAGAIN, EINTR, ESHUTDOWN, ETIMEDOUT },
 	[GET] = { E2BIG, EMSGSIZE, EAGAIN, EINTR, ESHUTDOWN, ETIMEDOUT },
 	[DONE] = { E2BIG, EMSGSIZE },
 	[REMOVE] = { E2BIG, EMSGSIZE },
@@ -99,7 +98,7 @@ static bool in_room(struct fuzzer *f, __u64 address, __u64 *offset)
 	__u64 room = user_ptr(f->call.torn ? f->torn : f->room);
 
 	*offset = address - room;
-	return address >= room && address < room + ROOM;
+	return address >= room && address < room + room_of(f);
 }
 
 static void may_write(struct fuzzer *f, __u64 address, __u64 len)
@@ -107,23 +106,17 @@ static void may_write(struct fuzzer *f, __u64 address, __u64 len)
 	__u64 offset;
 
 	if (in_room(f, address, &offset))
-		memset(f->may + offset, 1, len < ROOM - offset ? len : ROOM - offset);
+		memset(f->may + offset, 1, len < room_of(f) - offset ? len : room_of(f) - offset);
 }
 
 /* The structure as the kernel received it. */
-static const void *told(struct fuzzer *f)
+const void *told(struct fuzzer *f)
 {
 	__u64 offset;
 
-	if (!in_room(f, f->call.arg, &offset) || offset > ROOM - PAGE)
+	if (!in_room(f, f->call.arg, &offset) || offset > room_of(f) - PAGE)
 		return NULL;
 	return f->before + offset;
-}
-
-/* Whether the return value determines how much was written. */
-static bool is_plain(const struct call *c)
-{
-	return !c->torn && !c->scribbled && !c->failing && !c->wild;
 }
 
 /*
@@ -149,6 +142,20 @@ static void may_write_results(struct fuzzer *f, const struct kwq_batch *b, __u32
 	may_write(f, b->results, (__u64)nr * sizeof(__s32));
 }
 
+/* What came with the item of a GET: its group and its value. */
+static __u32 bytes_of_extra(struct fuzzer *f, const struct kwq_batch *b, __u32 i)
+{
+	struct kwq_got_extra extra;
+	__u64 offset;
+
+	if (!b->extras || !in_room(f, b->extras + i * b->extra_size, &offset))
+		return 0;
+	memcpy(&extra, f->room + offset, sizeof(extra));
+	if (extra.value_len > KWQ_VALUE_MAX || extra.group_len > KWQ_GROUP_MAX)
+		wrong(f, "a value of %u bytes, a group of %u", extra.value_len, extra.group_len);
+	return extra.value_len + extra.group_len;
+}
+
 /*
  * Keys are packed according to the entries. After a fault the entries may contain
  * rubbish.
@@ -159,6 +166,7 @@ static void may_fill(struct fuzzer *f, const struct kwq_batch *b, size_t entry_s
 	__u64 offset;
 
 	may_write(f, b->entries, (__u64)nr * b->entry_size);
+	may_write(f, b->extras, (__u64)nr * b->extra_size);
 	if (is_plain(&f->call) && f->call.ret > 0 && in_room(f, b->entries, &offset)) {
 		keys = 0;
 		for (__u32 i = 0; i < nr; i++) {
@@ -171,6 +179,7 @@ static void may_fill(struct fuzzer *f, const struct kwq_batch *b, size_t entry_s
 					(values ? listed->value_len : 0);
 			else
 				keys += entry_size == sizeof(*got) ? got->key_len : dead->key_len;
+			keys += bytes_of_extra(f, b, i);
 		}
 		if (keys > b->keys_len)
 			wrong(f, "keys of %u bytes in a room of %u", keys, b->keys_len);
@@ -192,7 +201,7 @@ static void mark_what_may_be_written(struct fuzzer *f)
 	const struct kwq_changes_args *changes = arg;
 	__u32 size, nr;
 
-	memset(f->may, 0, ROOM);
+	memset(f->may, 0, room_of(f));
 	if (!arg)
 		return;
 	memcpy(&size, arg, sizeof(size));
@@ -267,7 +276,8 @@ static void mark_what_may_be_written(struct fuzzer *f)
 		may_write(f, c->arg + offsetof(struct kwq_changes_args, of_queue), 8);
 		break;
 	case SYNC:
-		may_write(f, c->arg + offsetof(struct kwq_sync_args, resume), 16);
+		may_write(f, c->arg + offsetof(struct kwq_sync_args, resume),
+			  sizeof(struct kwq_sync_args) - offsetof(struct kwq_sync_args, resume));
 		break;
 	case BOARD:
 		may_write(f, c->arg + offsetof(struct kwq_board_args, map_size), 8);
@@ -282,11 +292,11 @@ static void judge_writes(struct fuzzer *f)
 	if (f->call.scribbled)
 		return;
 	mark_what_may_be_written(f);
-	if (!memcmp(f->room, f->before, ROOM))
+	if (!memcmp(f->room, f->before, room_of(f)))
 		return;
-	for (size_t i = 0; i < ROOM; i++)
+	for (size_t i = 0; i < room_of(f); i++)
 		if (f->room[i] != f->before[i] && !f->may[i])
-			wrong(f, "byte %zu of page %zu was written", i % PAGE, i / PAGE);
+			wrong(f, "byte %zu of area %zu was written", i % f->area, i / f->area);
 }
 
 /*
@@ -305,7 +315,7 @@ static void no_pointers(struct fuzzer *f, __u64 address, __u64 len)
 
 	if (!in_room(f, address, &offset))
 		return;
-	for (__u64 at = 0; at + 8 <= len && offset + at + 8 <= ROOM; at += 8) {
+	for (__u64 at = 0; at + 8 <= len && offset + at + 8 <= room_of(f); at += 8) {
 		memcpy(&word, f->room + offset + at, 8);
 		if (is_kernel_pointer(word))
 			wrong(f, "%#llx at %llu was shown", word, at);
@@ -366,6 +376,9 @@ static void judge_results(struct fuzzer *f, const struct kwq_batch *b, enum kind
 			known = known || result == -refused[kind][j];
 		if (!known)
 			wrong(f, "result %d of entry %d is not documented", result, i);
+		if (kind == REMOVE && result == -EOPNOTSUPP && f->call.own &&
+		    f->call.own->flags & KWQ_CREATE_CHANGES)
+			wrong(f, "entry %d: a queue with changes cannot compare them", i);
 	}
 }
 
@@ -422,10 +435,15 @@ static void judge_stat(struct fuzzer *f)
 					    KWQ_CREATE_SYNC | KWQ_CREATE_OUTBOX) ||
 	    !name_is_clean(s.name))
 		wrong(f, "size %u of %u, flags %u", s.size, size, s.create_flags);
-	if (s.items > s.max_items || s.bytes > s.max_bytes || s.ready + s.processing > s.items ||
-	    s.waiting > s.items || s.dead + s.remembered > s.items || !s.items != !s.bytes)
+	if (s.ready + s.processing > s.items || s.waiting > s.items ||
+	    s.dead + s.remembered > s.items || !s.items != !s.bytes)
 		wrong(f, "%llu items: %llu ready, %llu processing, %llu waiting, %llu dead",
 		      s.items, s.ready, s.processing, s.waiting, s.dead);
+	/* L10: remembered items have limits of their own, which are as large. */
+	if (s.items - s.remembered > s.max_items || s.remembered > s.max_items ||
+	    s.bytes / 2 > s.max_bytes)
+		wrong(f, "%llu items of %llu bytes, %llu of them remembered, in a queue of %llu and %llu",
+		      s.items, s.bytes, s.remembered, s.max_items, s.max_bytes);
 	if (s.gets != s.dones + s.abandoned + s.returned + s.processing ||
 	    s.gets > s.adds + s.abandoned + s.returned)
 		wrong(f, "%llu adds, %llu gets, %llu dones, %llu lost, %llu returned, %llu held",
@@ -622,6 +640,7 @@ void judge(struct fuzzer *f)
 	const struct call *c = &f->call;
 
 	judge_errno(f);
+	judge_rights(f);
 	judge_writes(f);
 	if (is_plain(c))
 		judge_answer(f);

@@ -198,7 +198,7 @@ static void use_descriptors(struct fuzzer *f)
 
 static void tear_page(struct fuzzer *f, __u64 *random)
 {
-	__u8 *page = f->torn + next_random(random) % PAGES * PAGE;
+	__u8 *page = f->torn + next_random(random) % (room_of(f) / PAGE) * PAGE;
 
 	switch (next_random(random) % 4) {
 	case 0:
@@ -218,8 +218,8 @@ static void tear_page(struct fuzzer *f, __u64 *random)
 
 static void mend(struct fuzzer *f)
 {
-	REQUIRE(mmap(f->torn, ROOM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, f->memory, 0) ==
-		f->torn);
+	REQUIRE(mmap(f->torn, room_of(f), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, f->memory,
+		     f->torn - f->torn_space) == f->torn);
 }
 
 /* Changes numbers and keys that the kernel reads, but no addresses. */
@@ -227,9 +227,9 @@ static void scribble(struct fuzzer *f, __u64 *random)
 {
 	_Atomic __u8 *byte;
 	__u32 r = next_random(random);
-	int page = r % 4 ? BATCHES + r / 4 % 9 : ARG;
+	int area = r % 4 ? BATCHES + r / 4 % 9 : ARG;
 
-	byte = (void *)(page_of(f, page) + r / 64 % (page == ARG ? 8 : 256));
+	byte = (void *)(area_of(f, area) + r / 64 % (area == ARG ? 8 : 256));
 	atomic_fetch_xor(byte, 1 << r / 65536 % 8);
 }
 
@@ -263,19 +263,25 @@ static void *tearer(void *arg)
 	return NULL;
 }
 
+static __u8 *map_arguments(int memory, __u8 *at)
+{
+	REQUIRE(mmap(at, ROOM_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory, 0) ==
+		at);
+	return at;
+}
+
+/* Two mappings of the arguments, each with a gap behind it. */
 static void make_room(struct fuzzer *f)
 {
+	__u8 *at = mmap(NULL, 2 * (ROOM_MAX + GAP), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	REQUIRE(at != MAP_FAILED);
 	f->memory = memfd_create("arguments", MFD_CLOEXEC);
-	REQUIRE(f->memory >= 0 && !ftruncate(f->memory, ROOM));
-	/* Two mappings of the room, each with a gap behind it. */
-	f->room = mmap(NULL, 2 * (ROOM + GAP), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	REQUIRE(f->room != MAP_FAILED);
-	REQUIRE(mmap(f->room, ROOM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, f->memory, 0) ==
-		f->room);
-	f->torn = f->room + ROOM + GAP;
-	mend(f);
-	f->before = malloc(ROOM);
-	f->may = malloc(ROOM);
+	REQUIRE(f->memory >= 0 && !ftruncate(f->memory, ROOM_MAX));
+	f->space = map_arguments(f->memory, at);
+	f->torn_space = map_arguments(f->memory, at + ROOM_MAX + GAP);
+	f->before = malloc(ROOM_MAX);
+	f->may = malloc(ROOM_MAX);
 	REQUIRE(f->before && f->may);
 }
 
@@ -311,6 +317,20 @@ static void catch(int signal)
 	errno = err;
 }
 
+static void work(struct fuzzer *f)
+{
+	if (is_called(f))
+		visit(f);
+	else if (f->plan)
+		go_on_with_plan(f);
+	else if (one_in(f, 6))
+		use_descriptors(f);
+	else if (one_in(f, 24))
+		begin_plan(f);
+	else
+		make_request(f);
+}
+
 static void *fuzz(void *arg)
 {
 	struct fuzzer *f = arg;
@@ -332,10 +352,7 @@ static void *fuzz(void *arg)
 	pthread_barrier_wait(&f->process->ready);
 
 	for (;;) {
-		if (one_in(f, 6))
-			use_descriptors(f);
-		else
-			make_request(f);
+		work(f);
 		if (atomic_fetch_add(&w->operations, 1) % STEP == STEP - 1)
 			while (write(w->steps[1], "", 1) < 0)
 				REQUIRE(errno == EINTR);
@@ -354,16 +371,10 @@ void live(struct world *world, int number, __u64 seed)
 		.world = world,
 		.number = number,
 		.seed = seed,
-		.is_root = number % 2 == 0,
+		.meeting = -1,
 	};
 	umask(0);
-	if (!process.is_root) {
-		REQUIRE(!setresgid(1000, 1000, 1000) && !setresuid(1000 + number, 1000 + number,
-								   1000 + number));
-		/* Keeps access to its own /proc after the change of user. */
-		REQUIRE(!prctl(PR_SET_DUMPABLE, 1));
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-	}
+	become_user(&process);
 	catch(SIGALRM);
 	process.epoll = epoll_create1(EPOLL_CLOEXEC);
 	REQUIRE(process.epoll >= 0);
@@ -376,9 +387,9 @@ void live(struct world *world, int number, __u64 seed)
 		process.slots[i] = i < QUEUES ? dup(q) : q_reopen(q);
 	}
 	/* The limit is so low that sometimes no descriptor is left. Each thread needs
-	 * two of its own.
+	 * two of its own, and uses some more.
 	 */
-	files.rlim_cur = next_fd() + 2 * THREADS + 1;
+	files.rlim_cur = next_fd() + (2 + OWN + 1) * THREADS + 1;
 	files.rlim_max = files.rlim_cur;
 	REQUIRE(!setrlimit(RLIMIT_NOFILE, &files));
 	REQUIRE(!pthread_barrier_init(&process.ready, NULL, THREADS));
@@ -387,6 +398,8 @@ void live(struct world *world, int number, __u64 seed)
 
 		f->world = world;
 		f->process = &process;
+		for (int j = 0; j < OWN; j++)
+			f->own[j].fd = -1;
 		f->random = seed * THREADS + i;
 		REQUIRE(!pthread_create(&thread, NULL, fuzz, f));
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Random requests: built as valid ones, then some of them are spoiled.
+ * Random requests: built as valid ones, then some of them are spoiled and disturbed.
  */
 #include "fuzz.h"
 
@@ -17,432 +17,6 @@ const char *const kind_names[KINDS] = {
 	[SYNC] = "SYNC", [TERM] = "TERM",
 	[UNKNOWN] = "an unknown request",
 };
-
-/* The kernel's view of an address in the room. */
-static __u64 address(struct fuzzer *f, int page)
-{
-	return user_ptr(f->call.torn ? f->torn : f->room) + page * PAGE;
-}
-
-static __u64 any_time(struct fuzzer *f)
-{
-	switch (any(f, 12)) {
-	case 0:
-		return 0;
-	case 1:
-		return TIME_MAX - any(f, 2);
-	case 2:
-		return ~0ULL - any(f, 2);
-	case 3:
-		return HOUR;
-	case 4:
-		return now_ns() + any(f, MSEC);
-	case 5:
-		return any(f, 20) * MSEC;
-	default:
-		return any(f, 100 * USEC);
-	}
-}
-
-/* Names that several processes share. */
-static void any_name(struct fuzzer *f, __u8 to[KWQ_NAME_MAX + 1])
-{
-	static const char *const names[] = { "fuzz-a", "fuzz-b", "fuzz-c", "fuzz-\xff d" };
-
-	if (one_in(f, 24))
-		memset(to, 'x', KWQ_NAME_MAX + any(f, 2));
-	else if (one_in(f, 24))
-		set_name(to, one_in(f, 2) ? "fuzz/a" : "..");
-	else
-		set_name(to, names[any(f, ARRAY_SIZE(names))]);
-}
-
-/* Keys that several processes share. Each has a fixed length; the last ones are long. */
-static __u32 any_key(struct fuzzer *f, __u8 *to, __u32 room)
-{
-	static const __u32 long_ones[] = { 100, 1000, KWQ_KEY_MAX };
-	__u32 number = any(f, 25 + one_in(f, 8) * ARRAY_SIZE(long_ones));
-	__u32 len = number < 25 ? 1 + number % 5 : long_ones[number - 25];
-
-	if (len > room)
-		return 0;
-	memset(to, 'a' + number, len);
-	return len;
-}
-
-static __u32 any_add_flags(struct fuzzer *f, __u64 *time)
-{
-	static const __u32 policies[] = { 0, KWQ_ADD_REPLACE, KWQ_ADD_KEEP, KWQ_ADD_LATER };
-
-	*time = 0;
-	switch (any(f, 10)) {
-	case 0:
-		return KWQ_ADD_END_WAIT;
-	case 1:
-		*time = any_time(f);
-		return KWQ_ADD_AT | policies[any(f, 4)];
-	case 2:
-	case 3:
-		*time = any_time(f);
-		return KWQ_ADD_AFTER | policies[any(f, 4)];
-	case 4:
-	case 5:
-		return KWQ_ADD_RATE_LIMITED | policies[any(f, 4)];
-	case 6:
-		return KWQ_ADD_KICK;
-	default:
-		return 0;
-	}
-}
-
-static void any_add(struct fuzzer *f, struct kwq_add_entry *entry, __u32 key_len)
-{
-	*entry = (struct kwq_add_entry){ .key_len = key_len };
-	entry->flags = any_add_flags(f, &entry->time);
-	if (one_in(f, 4)) {
-		entry->flags |= KWQ_ADD_PRIORITY;
-		entry->priority = (int)any(f, 64) - 32;
-	}
-}
-
-/* Also those that exclude each other. */
-static __u32 any_done_flags(struct fuzzer *f)
-{
-	__u32 flags = one_in(f, 3) ? KWQ_DONE_FORGET : 0;
-
-	if (one_in(f, 5))
-		flags |= KWQ_DONE_DEAD;
-	if (one_in(f, 5))
-		flags |= KWQ_DONE_RETURN;
-	return flags;
-}
-
-static void any_done(struct fuzzer *f, struct kwq_done_entry *entry, __u32 key_len)
-{
-	*entry = (struct kwq_done_entry){
-		.ticket = key_len ? 0 : f->tickets[any(f, ARRAY_SIZE(f->tickets))],
-		.key_len = key_len,
-		.flags = any_done_flags(f),
-	};
-}
-
-static void any_extension(struct fuzzer *f, struct kwq_extend_entry *entry, __u32 key_len)
-{
-	*entry = (struct kwq_extend_entry){
-		.ticket = key_len ? 0 : f->tickets[any(f, ARRAY_SIZE(f->tickets))],
-		.key_len = key_len,
-	};
-}
-
-/* How long an item has been in a state. */
-static __u64 any_age(struct fuzzer *f)
-{
-	if (one_in(f, 2))
-		return 0;
-	return one_in(f, 8) ? KWQ_AGE_UNKNOWN : any_time(f);
-}
-
-static void any_restore(struct fuzzer *f, struct kwq_restore_entry *entry, __u32 key_len)
-{
-	static const __u32 states[] = {
-		KWQ_IS_READY, KWQ_IS_READY | KWQ_IS_RETURNED, KWQ_IS_READY | KWQ_IS_WAITING,
-		KWQ_IS_WAITING, KWQ_IS_DEAD, KWQ_IS_REMEMBERED, KWQ_IS_PROCESSING,
-		KWQ_IS_PROCESSING | KWQ_IS_DIRTY, KWQ_IS_PROCESSING | KWQ_IS_WAITING,
-	};
-	bool waits;
-
-	entry->key_len = key_len;
-	entry->state = one_in(f, 32) ? 1U << any(f, 9) : states[any(f, 9)];
-	waits = entry->state & KWQ_IS_WAITING;
-	entry->priority = one_in(f, 2) ? 0 : (int)any(f, 64) - 32;
-	entry->requeues = any(f, 3);
-	entry->abandoned = any(f, 3);
-	if (waits) {
-		entry->wait_priority = one_in(f, 2) ? KWQ_PRIORITY_NONE : 0;
-		entry->due_in = any_time(f);
-		entry->waiting_for = any_age(f);
-	}
-	if (entry->state & (KWQ_IS_READY | KWQ_IS_PROCESSING))
-		entry->dirty_for = any_age(f);
-	if (entry->state == KWQ_IS_DEAD)
-		entry->dead_for = any_age(f);
-}
-
-/* Mostly a number that the kernel has told, and that only one handle can have. */
-static __u64 any_change(struct fuzzer *f)
-{
-	return one_in(f, 4) ? any(f, 100) : f->after;
-}
-
-static void any_remove(struct fuzzer *f, struct kwq_remove_entry *entry)
-{
-	static const __u32 flags[] = {
-		0, 0, KWQ_REMOVE_DEAD, KWQ_REMOVE_REVOKE, KWQ_REMOVE_UNCHANGED,
-		KWQ_REMOVE_UNCHANGED | KWQ_REMOVE_REVOKE,
-	};
-
-	entry->flags = one_in(f, 32) ? any(f, 8) : flags[any(f, ARRAY_SIZE(flags))];
-	if (entry->flags & KWQ_REMOVE_UNCHANGED)
-		entry->change = any_change(f);
-}
-
-static size_t entry_size_of(enum kind kind)
-{
-	switch (kind) {
-	case ADD:
-		return sizeof(struct kwq_add_entry);
-	case DONE:
-		return sizeof(struct kwq_done_entry);
-	case EXTEND:
-		return sizeof(struct kwq_extend_entry);
-	case REMOVE:
-		return sizeof(struct kwq_remove_entry);
-	case RESTORE:
-		return sizeof(struct kwq_restore_entry);
-	case GET:
-		return sizeof(struct kwq_got);
-	case LIST_DEAD:
-		return sizeof(struct kwq_dead_entry);
-	case LIST_ITEMS:
-	case CHANGES:
-		return sizeof(struct kwq_listed);
-	default:
-		return sizeof(struct kwq_key_entry);
-	}
-}
-
-static __u32 any_number_of_entries(struct fuzzer *f, size_t entry_size)
-{
-	__u32 most = PAGE / entry_size;
-
-	switch (any(f, 16)) {
-	case 0:
-		return 1 + any(f, most);
-	case 1:
-		return 1 + any(f, most < 80 ? most : 80);
-	default:
-		return 1 + any(f, 4);
-	}
-}
-
-/*
- * Q18 D9: an extra for each add, in the second half of the page of results. The values are in
- * the page of keys.
- */
-static void add_extras(struct fuzzer *f, struct kwq_batch *b, int page)
-{
-	struct kwq_add_extra *extra = (void *)(page_of(f, page + 2) + PAGE / 2);
-	struct kwq_add_entry *entry;
-
-	if (b->nr > PAGE / 2 / sizeof(*extra))
-		return;
-	memset(extra, 0, b->nr * sizeof(*extra));
-	for (__u32 i = 0; i < b->nr; i++, extra++) {
-		entry = (void *)(page_of(f, page) + i * b->entry_size);
-		if (entry->flags & KWQ_ADD_AFTER && entry->flags & KWQ_ADD_REPLACE &&
-		    !one_in(f, 4)) {
-			entry->flags |= KWQ_ADD_AT_MOST;
-			extra->at_most = any_time(f);
-		}
-		if (one_in(f, 2))
-			continue;
-		entry->flags |= KWQ_ADD_VALUE | (one_in(f, 4) ? KWQ_ADD_KEEP_VALUE : 0);
-		extra->value_len = one_in(f, 4) ? 0 : any(f, PAGE);
-		if (extra->value_len)
-			extra->value = address(f, page + 1);
-	}
-	b->extras = address(f, page + 2) + PAGE / 2;
-	b->extra_size = sizeof(*extra);
-}
-
-/* N3: the same for restores, which may have tokens. */
-static void restore_extras(struct fuzzer *f, struct kwq_batch *b, int page)
-{
-	struct kwq_add_extra *extra = (void *)(page_of(f, page + 2) + PAGE / 2);
-	struct kwq_restore_entry *entry;
-
-	if (b->nr > PAGE / 2 / sizeof(*extra))
-		return;
-	memset(extra, 0, b->nr * sizeof(*extra));
-	for (__u32 i = 0; i < b->nr; i++, extra++) {
-		entry = (void *)(page_of(f, page) + i * b->entry_size);
-		if (one_in(f, 4))
-			continue;
-		entry->flags |= KWQ_ADD_TOKEN;
-		extra->token = any_time(f);
-	}
-	b->extras = address(f, page + 2) + PAGE / 2;
-	b->extra_size = sizeof(*extra);
-}
-
-/* A batch of entries to be read, in the pages of @place. */
-static void fill_in(struct fuzzer *f, struct kwq_batch *b, int place, enum kind kind)
-{
-	int page = BATCHES + place * 3;
-	__u8 *entries = page_of(f, page), *keys = page_of(f, page + 1);
-	size_t known = entry_size_of(kind), size = known;
-	__u32 nr, used = 0;
-
-	/* A program newer than the kernel that uses no new members. */
-	if (one_in(f, 16))
-		size += 8 * (1 + any(f, 3));
-	nr = any_number_of_entries(f, size);
-	memset(entries, 0, nr * size);
-	for (__u32 i = 0; i < nr; i++) {
-		bool by_ticket = (kind == DONE || kind == EXTEND) && !one_in(f, 4);
-		__u32 len = by_ticket ? 0 : any_key(f, keys + used, PAGE - used);
-		struct kwq_key_entry *entry = (void *)(entries + i * size);
-
-		used += len;
-		if (kind == ADD)
-			any_add(f, (void *)entry, len);
-		else if (kind == DONE)
-			any_done(f, (void *)entry, len);
-		else if (kind == EXTEND)
-			any_extension(f, (void *)entry, len);
-		else if (kind == RESTORE)
-			any_restore(f, (void *)entry, len);
-		else
-			entry->key_len = len;
-		if (kind == REMOVE)
-			any_remove(f, (void *)entry);
-	}
-	*b = (struct kwq_batch){
-		.entries = address(f, page),
-		.keys = used || one_in(f, 16) ? address(f, page + 1) : 0,
-		.results = address(f, page + 2),
-		.keys_len = used,
-		.nr = nr,
-		.entry_size = size,
-	};
-	if (kind == ADD && one_in(f, 4))
-		add_extras(f, b, page);
-	if (kind == RESTORE && one_in(f, 2))
-		restore_extras(f, b, page);
-}
-
-/* A batch of entries to be filled in. */
-static void leave_room(struct fuzzer *f, struct kwq_batch *b, int place, enum kind kind)
-{
-	int page = BATCHES + place * 3;
-	__u32 room = one_in(f, 4) ? any(f, 64) : PAGE;
-	size_t size = entry_size_of(kind);
-
-	if (one_in(f, 16))
-		size += 8 * (1 + any(f, 3));
-	*b = (struct kwq_batch){
-		.entries = address(f, page),
-		.keys = room || one_in(f, 16) ? address(f, page + 1) : 0,
-		.keys_len = room,
-		.nr = any_number_of_entries(f, size),
-		.entry_size = size,
-	};
-}
-
-static void any_limiter(struct fuzzer *f, struct kwq_limiter *l)
-{
-	memset(l, 0, sizeof(*l));
-	l->kind = 1 + any(f, 4);
-	switch (l->kind) {
-	case KWQ_LIMITER_EXPONENTIAL:
-		l->u.exponential.base = 1 + any(f, 1000);
-		l->u.exponential.max = MSEC << any(f, 20);
-		break;
-	case KWQ_LIMITER_FAST_SLOW:
-		l->u.fast_slow.fast = any(f, 1000);
-		l->u.fast_slow.slow = any(f, MSEC);
-		l->u.fast_slow.nr_fast = any(f, 4);
-		break;
-	case KWQ_LIMITER_BUCKET:
-		l->u.bucket.period = 1 + any(f, MSEC);
-		l->u.bucket.events = 1 + any(f, 4);
-		l->u.bucket.burst = 1 + any(f, 100);
-		break;
-	default:
-		l->u.backoff.duration = any(f, 1000);
-		l->u.backoff.cap = one_in(f, 2) ? 0 : MSEC;
-		l->u.backoff.factor = one_in(f, 4) ? 0 : any(f, 3 * KWQ_ONE);
-		l->u.backoff.jitter = any(f, 2 * KWQ_ONE);
-		l->u.backoff.steps = any(f, 30);
-		break;
-	}
-	if (one_in(f, 32))
-		l->u.space[any(f, 4)] = any_time(f);
-}
-
-/* The limiters are in the second half of the page EXTRA, which has room for 32. */
-static void any_config(struct fuzzer *f, struct kwq_config *config)
-{
-	struct kwq_limiter *limiters = (void *)(page_of(f, EXTRA) + PAGE / 2);
-
-	*config = (struct kwq_config){
-		.size = sizeof(*config),
-		.flags = one_in(f, 4) ? KWQ_CONFIG_COALESCE : 0,
-		.max_wait = one_in(f, 2) ? 0 : any_time(f),
-		.forget_after = one_in(f, 2) ? 0 : any_time(f),
-		.dead_after = one_in(f, 3) ? 0 : 1 + any(f, 3),
-		.dead_after_lost = one_in(f, 3) ? 0 : 1 + any(f, 3),
-		.nr = one_in(f, 4) ? 0 : any(f, 4 + one_in(f, 8) * 6),
-	};
-	for (__u32 i = 0; i < config->nr; i++)
-		any_limiter(f, &limiters[i]);
-	if (config->nr) {
-		config->limiters = address(f, EXTRA) + PAGE / 2;
-		config->limiter_size = sizeof(*limiters);
-	}
-}
-
-static __u32 any_open_flags(struct fuzzer *f)
-{
-	return (one_in(f, 3) ? O_NONBLOCK : 0) | O_CLOEXEC;
-}
-
-static __u32 any_rights(struct fuzzer *f)
-{
-	return one_in(f, 2) ? ALL_RIGHTS : any(f, ALL_RIGHTS + 1);
-}
-
-static void build_create(struct fuzzer *f, struct kwq_create_args *create)
-{
-	static const __s32 clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, KWQ_CLOCK_ID_MANUAL };
-
-	create->open_flags = any_open_flags(f);
-	create->rights = any_rights(f);
-	create->flags = one_in(f, 3) ? KWQ_CREATE_VALUES : 0;
-	create->clockid = clocks[any(f, 3)];
-	create->lease = one_in(f, 2) ? 0 : any_time(f);
-	/* M1: durations are needed for a lease, but the kernel has to say so. */
-	if (one_in(f, create->lease ? 32 : 3))
-		create->flags |= KWQ_CREATE_NO_DURATIONS;
-	if (one_in(f, 3))
-		create->flags |= KWQ_CREATE_CHANGES;
-	/* It needs KWQ_CREATE_CHANGES. Rarely, because calls then wait for a follower. */
-	if (one_in(f, 32))
-		create->flags |= KWQ_CREATE_SYNC;
-	/* The kernel has to find out whether it is fit. */
-	if (one_in(f, 4)) {
-		create->flags |= KWQ_CREATE_OUTBOX;
-		create->outbox = slot_fd(f, any(f, SLOTS));
-	}
-	create->max_items = one_in(f, 2) ? 0 : 1 + any(f, 40);
-	create->max_bytes = one_in(f, 2) ? 0 : 1 + any(f, 20000);
-	if (one_in(f, 2)) {
-		create->flags |= one_in(f, 4) ? 0 : KWQ_CREATE_OR_OPEN;
-		create->mode = one_in(f, 2) ? 0666 : any(f, 01000);
-		any_name(f, create->name);
-	}
-	if (one_in(f, 2)) {
-		any_config(f, (void *)page_of(f, EXTRA));
-		create->config = address(f, EXTRA);
-	}
-}
-
-static __u64 any_deadline(struct fuzzer *f)
-{
-	if (one_in(f, 16))
-		return KWQ_NO_DEADLINE;
-	return one_in(f, 2) ? any_time(f) : now_ns() + any(f, MSEC);
-}
 
 static void build_get(struct fuzzer *f, struct kwq_get_args *get)
 {
@@ -475,7 +49,7 @@ static void build_list_items(struct fuzzer *f, struct kwq_list_items_args *list)
 	if (one_in(f, 4)) {
 		list->flags |= KWQ_LIST_KEY;
 		list->key = address(f, EXTRA);
-		list->key_len = any_key(f, page_of(f, EXTRA), PAGE);
+		list->key_len = any_key(f, area_of(f, EXTRA), PAGE);
 	} else if (one_in(f, 2)) {
 		list->after = (__u64)any(f, 1 << 30) << 34 | any(f, 2);
 	}
@@ -517,7 +91,7 @@ static void build_sync(struct fuzzer *f, struct kwq_sync_args *sync)
 /* Builds valid arguments, except for their sizes. */
 static void build(struct fuzzer *f)
 {
-	void *arg = page_of(f, ARG);
+	void *arg = area_of(f, ARG);
 	struct kwq_open_args *open = arg;
 	struct kwq_unlink_args *unlink = arg;
 	struct kwq_list_args *list = arg;
@@ -538,8 +112,8 @@ static void build(struct fuzzer *f)
 		break;
 	case OPEN:
 		open->open_flags = any_open_flags(f);
-		open->rights = any_rights(f);
-		if (one_in(f, 2))
+		open->rights = f->call.want & WANT_CHANGES ? ALL_RIGHTS : any_rights(f);
+		if (f->call.want ? wants(f, WANT_NAME) : one_in(f, 2))
 			any_name(f, open->name);
 		break;
 	case UNLINK:
@@ -547,7 +121,7 @@ static void build(struct fuzzer *f)
 		break;
 	case LIST:
 		list->entries = address(f, BATCHES);
-		list->nr = 1 + any(f, 9 * PAGE / sizeof(struct kwq_list_entry));
+		list->nr = 1 + any(f, 9 * f->area / sizeof(struct kwq_list_entry));
 		list->entry_size = sizeof(struct kwq_list_entry);
 		if (one_in(f, 2))
 			any_name(f, list->after);
@@ -711,9 +285,9 @@ static __u64 bad_address(struct fuzzer *f)
 	case 3:
 		return ~0ULL - any(f, 16);
 	case 4:
-		return address(f, PAGES) - any(f, 64);
+		return address(f, AREAS) - any(f, 64);
 	default:
-		return address(f, 0) + any(f, ROOM - PAGE);
+		return address(f, 0) + any(f, room_of(f) - PAGE);
 	}
 }
 
@@ -787,7 +361,7 @@ static __u32 odd_number(struct fuzzer *f)
 /* Changes one member of the structure. */
 static void spoil_member(struct fuzzer *f, size_t size)
 {
-	__u8 *arg = page_of(f, ARG);
+	__u8 *arg = area_of(f, ARG);
 	size_t at = any(f, size / 4) * 4;
 	__u64 address;
 	__u32 number;
@@ -805,18 +379,18 @@ static void spoil_member(struct fuzzer *f, size_t size)
 /* Flips a bit of an entry or of a limiter. */
 static void spoil_entry(struct fuzzer *f)
 {
-	int page = one_in(f, 8) ? EXTRA : BATCHES + any(f, 3) * 3;
-	size_t at = any(f, one_in(f, 2) ? 64 : PAGE);
+	int area = one_in(f, 8) ? EXTRA : BATCHES + any(f, 3) * 3;
+	size_t at = any(f, one_in(f, 2) ? 64 : f->area);
 
 	/* The address of the limiters is here. */
-	if (page == EXTRA && f->call.kind == CREATE && at / 8 == 4)
+	if (area == EXTRA && f->call.kind == CREATE && at / 8 == 4)
 		return;
-	page_of(f, page)[at] ^= 1 << any(f, 8);
+	area_of(f, area)[at] ^= 1 << any(f, 8);
 }
 
 static void spoil(struct fuzzer *f, size_t size)
 {
-	__u32 *usize = (__u32 *)page_of(f, ARG);
+	__u32 *usize = (__u32 *)area_of(f, ARG);
 
 	switch (any(f, 8)) {
 	case 0:
@@ -827,9 +401,9 @@ static void spoil(struct fuzzer *f, size_t size)
 		/* Newer than the kernel, with or without unknown content. */
 		*usize = size + 8 * (1 + any(f, 8));
 		if (one_in(f, 2))
-			page_of(f, ARG)[size + any(f, 8)] = 1;
+			area_of(f, ARG)[size + any(f, 8)] = 1;
 		else if (f->call.kind != INFO && f->call.kind != STAT)
-			memset(page_of(f, ARG) + size, 0, *usize - size);
+			memset(area_of(f, ARG) + size, 0, *usize - size);
 		break;
 	case 2:
 		f->call.arg = bad_address(f);
@@ -838,7 +412,7 @@ static void spoil(struct fuzzer *f, size_t size)
 	case 3:
 	case 4:
 		spoil_entry(f);
-		/* If batches are adjacent, the page may belong to another one. */
+		/* If batches are adjacent, the area may belong to another one. */
 		f->call.wild = true;
 		break;
 	default:
@@ -853,13 +427,13 @@ static void poison_room(struct fuzzer *f)
 {
 	size_t size = kinds[f->call.kind].size;
 
-	poison(f->room, ROOM);
+	poison(f->room, room_of(f));
 	if (!size)
 		return;
 	/* Unset members are zero. These two requests read only the size. */
 	if (f->call.kind != INFO && f->call.kind != STAT)
-		memset(page_of(f, ARG), 0, size);
-	*(__u32 *)page_of(f, ARG) = size;
+		memset(area_of(f, ARG), 0, size);
+	*(__u32 *)area_of(f, ARG) = size;
 }
 
 /* Lets the nth allocation or copy fail. It must not be that of a signal frame. */
@@ -921,19 +495,37 @@ static void carry_out(struct fuzzer *f, int fd)
 	}
 }
 
+/* An own handle, if this one has some. It is certain what an own handle may do. */
+static const struct handle *any_own(struct fuzzer *f)
+{
+	const struct handle *h = &f->own[any(f, OWN)];
+
+	return h->fd >= 0 ? h : NULL;
+}
+
+/* An OPEN opens a name on the device, and without a name its queue again on a handle. */
+static bool is_on_device(struct fuzzer *f)
+{
+	const struct kwq_open_args *open = (const void *)area_of(f, ARG);
+
+	return f->call.kind <= LIST && (f->call.kind != OPEN || open->name[0]);
+}
+
 /* Mostly a descriptor of the kind that the request needs. */
 static int any_fd(struct fuzzer *f)
 {
 	enum kind kind = f->call.kind;
-	bool on_device = kind <= LIST &&
-			 (kind != OPEN || page_of(f, ARG)[offsetof(struct kwq_open_args, name)]);
 	int slot = any(f, SLOTS);
 
 	f->slot = -1;
+	if (is_on_device(f) != one_in(f, 32))
+		return f->world->dev;
 	if ((kind == CHANGES || kind == SYNC) && !one_in(f, 4))
 		slot = f->followed;
-	if (on_device != one_in(f, 32))
-		return f->world->dev;
+	else if (one_in(f, 2))
+		f->call.own = any_own(f);
+	if (f->call.own)
+		return f->call.own->fd;
 	/* The others shall get such a queue, too, but not all of them. */
 	if ((kind == SHUT_DOWN || kind == DRAIN) && !one_in(f, 4))
 		put_slot(f, slot, new_queue(f->world->dev));
@@ -941,15 +533,18 @@ static int any_fd(struct fuzzer *f)
 	return slot_fd(f, slot);
 }
 
-void make_request(struct fuzzer *f)
+/* The room of a call ends where the largest one would, so that the gap follows it. */
+static void choose_room(struct fuzzer *f)
+{
+	f->area = wants(f, WANT_LARGE) || one_in(f, 32) ? AREA_LARGE : AREA_SMALL;
+	f->room = f->space + ROOM_MAX - room_of(f);
+	f->torn = f->torn_space + ROOM_MAX - room_of(f);
+}
+
+static void choose_disturbance(struct fuzzer *f, size_t size)
 {
 	struct call *c = &f->call;
-	size_t size;
-	int fd;
 
-	*c = (struct call){ .kind = any_kind(f) };
-	size = kinds[c->kind].size;
-	c->cmd = kinds[c->kind].cmd;
 	switch (any(f, 8)) {
 	case 0:
 		c->torn = size;
@@ -961,30 +556,87 @@ void make_request(struct fuzzer *f)
 		c->failing = f->nth >= 0 && c->kind != DRAIN;
 		break;
 	}
+}
+
+static void prepare(struct fuzzer *f)
+{
+	struct call *c = &f->call;
+	size_t size = kinds[c->kind].size;
+	bool calm = c->want & WANT_CALM;
+
+	c->cmd = kinds[c->kind].cmd;
+	choose_room(f);
+	if (!calm)
+		choose_disturbance(f, size);
 	c->arg = address(f, ARG);
 	if ((c->kind == LEN || c->kind == SHUTTING_DOWN) && !one_in(f, 4))
 		c->arg = 0;
 	poison_room(f);
 	build(f);
-	if (size && one_in(f, 4))
+	if (size && !calm && one_in(f, 4))
 		spoil(f, size);
-	fd = any_fd(f);
-	/* Of all numbers with these parts only one is the request. */
-	if (one_in(f, 32)) {
-		c->cmd = _IOC(any(f, 4), KWQ_IOC_MAGIC, _IOC_NR(c->cmd), any(f, 12));
-		if (c->cmd != kinds[c->kind].cmd)
-			c->kind = UNKNOWN;
-	}
-	memcpy(f->before, f->room, ROOM);
+}
 
+/* Of all numbers with these parts only one is the request. */
+static void change_number(struct call *c, struct fuzzer *f)
+{
+	c->cmd = _IOC(any(f, 4), KWQ_IOC_MAGIC, _IOC_NR(c->cmd), any(f, 12));
+	if (c->cmd != kinds[c->kind].cmd)
+		c->kind = UNKNOWN;
+}
+
+static void call_and_judge(struct fuzzer *f, int fd, struct handle *to)
+{
+	struct call *c = &f->call;
+
+	memcpy(f->before, f->room, room_of(f));
 	carry_out(f, fd);
 	judge(f);
 	if (c->ret >= 0 && (c->kind == CREATE || c->kind == OPEN))
-		put_slot(f, any(f, SLOTS), c->ret);
+		keep_handle(f, to);
 	if (!c->ret && c->kind == FOLLOW && f->slot >= 0) {
 		f->followed = f->slot;
 		f->eager = 8;
 	}
 	if (c->ret >= 0 && c->kind == BOARD)
 		judge_board(f, c->ret);
+}
+
+void make_request(struct fuzzer *f)
+{
+	int fd;
+
+	f->call = (struct call){ .kind = any_kind(f) };
+	prepare(f);
+	fd = any_fd(f);
+	if (one_in(f, 32))
+		change_number(&f->call, f);
+	call_and_judge(f, fd, NULL);
+}
+
+/*
+ * Makes a request of a plan, on an own handle or on the device. A new descriptor takes the place
+ * of @to.
+ */
+void request_of(struct fuzzer *f, __u32 want, struct handle *on, struct handle *to,
+		enum kind kind)
+{
+	f->call = (struct call){ .kind = kind, .want = want };
+	prepare(f);
+	f->slot = -1;
+	if (is_on_device(f)) {
+		call_and_judge(f, f->world->dev, to);
+	} else if (on->fd >= 0) {
+		f->call.own = on;
+		call_and_judge(f, on->fd, to);
+	}
+}
+
+/* Makes an add on a descriptor of another thread, which may close it any time. */
+void request_at(struct fuzzer *f, int fd, __u32 want)
+{
+	f->call = (struct call){ .kind = one_in(f, 8) ? any_kind(f) : ADD, .want = want };
+	prepare(f);
+	f->slot = -1;
+	call_and_judge(f, fd, NULL);
 }
