@@ -81,6 +81,7 @@ static void build_sync(struct fuzzer *f, struct kwq_sync_args *sync)
 {
 	sync->deadline = any_deadline(f);
 	sync->number = one_in(f, 4) ? 0 : 1 + any(f, one_in(f, 2) ? 2 : 100);
+	sync->outbox_number = one_in(f, 4) ? 1 + any(f, one_in(f, 2) ? 2 : 100) : 0;
 	if (one_in(f, 3)) {
 		sync->flags = KWQ_SYNC_RELATIVE;
 		sync->deadline = any_time(f);
