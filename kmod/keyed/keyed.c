@@ -136,14 +136,28 @@ static struct kwq_need need_of(struct kwq_keyed *keyed, const struct kwq_key *ke
 	return need;
 }
 
+/*
+ * A count that is restored drops another one, which may stay until a follower has read that. So all
+ * items together, of both kinds, have a limit as well.
+ */
+static bool is_full_of_both(const struct kwq_keyed *keyed, u32 size)
+{
+	return keyed->nr_items >= 2 * keyed->limits.max_items ||
+	       (keyed->nr_bytes + size) / 2 > keyed->limits.max_bytes;
+}
+
 /* Makes room for all that an add needs, so that an add which lacks one of them changes nothing. */
 static int make_room_for(struct kwq_keyed *keyed, const struct kwq_key *key,
 			 struct kwq_keyed_item *ki, const struct kwq_add_options *options,
 			 const struct kwq_extras *extras, struct kwq_stock *stock)
 {
 	struct kwq_need need = need_of(keyed, key, ki, options, extras);
-	int err = kwq_keyed_make_room(keyed, &need);
+	int err;
 
+	if (!ki && only_remembers(options) && is_full_of_both(keyed, need.all))
+		err = -ENOSPC;
+	else
+		err = kwq_keyed_make_room(keyed, &need);
 	if (likely(!err))
 		return 0;
 	/* While it waits, an item that the follower has yet to read may go. */

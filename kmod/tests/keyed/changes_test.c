@@ -627,6 +627,43 @@ static void remembered_item_goes_once_that_is_read(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, add(t, "c"), KWQ_ADDED);
 }
 
+/* U8, L10: counts that are restored drop others, which stay until that is read. So it ends. */
+static void restored_counts_have_a_limit(struct kunit *test)
+{
+	static const struct kwq_limits two = {
+		.max_items = 2, .max_bytes = 1 << 20, .changes = true,
+	};
+	static const struct kwq_restored restored = { .requeues = 1 };
+	struct changes_test *t = test->priv;
+	struct kwq_extras extras = {};
+	char name[] = "a";
+	int i, ret;
+
+	end_queue(test);
+	make_queue(test, &two);
+	KUNIT_ASSERT_EQ(test, kwq_follow(t->x, &t->after), 0);
+	for (i = 0; i < 8; i++) {
+		struct kwq_stock stock = {};
+		struct kwq_key key;
+		unsigned long flags;
+
+		name[0] = 'a' + i;
+		key = key_of(name);
+		kwq_key_hash(&key);
+		kwq_stock_fill(&stock, t->keyed, &key, 1);
+		spin_lock_irqsave(&t->keyed->queue.lock, flags);
+		ret = kwq_keyed_restore_locked(t->keyed, &key, &restored, &extras, 0, &stock);
+		kwq_keyed_unlock(t->keyed, flags);
+		kwq_stock_empty(&stock, t->keyed);
+		KUNIT_EXPECT_EQ(test, ret, i < 4 ? KWQ_RESTORED : -ENOSPC);
+	}
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 4);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 2);
+	expect_read(test, "a: b: c:M d:M ");
+	expect_read(test, "");
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 2);
+}
+
 /* L10: while a follower is being closed, an add finds the room that it would find afterwards. */
 static void follower_that_goes_leaves_counts_alone(struct kunit *test)
 {
@@ -1337,6 +1374,7 @@ static struct kunit_case changes_cases[] = {
 	KUNIT_CASE(full_queue_has_room_once_the_follower_reads),
 	KUNIT_CASE(remembered_item_goes_once_that_is_read),
 	KUNIT_CASE(follower_that_goes_leaves_counts_alone),
+	KUNIT_CASE(restored_counts_have_a_limit),
 	KUNIT_CASE(value_of_an_item_that_is_gone_is_freed),
 	KUNIT_CASE_SLOW(follower_knows_all),
 	{}
