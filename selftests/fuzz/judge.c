@@ -442,8 +442,8 @@ static void judge_stat(struct fuzzer *f)
 	/* L10: remembered items have limits of their own, which are as large. */
 	if (s.items - s.remembered > s.max_items || s.remembered > s.max_items ||
 	    s.bytes / 2 > s.max_bytes)
-		wrong(f, "%llu items of %llu bytes, %llu of them remembered, in a queue of %llu and %llu",
-		      s.items, s.bytes, s.remembered, s.max_items, s.max_bytes);
+		wrong(f, "%llu of %llu items, %llu of %llu bytes, %llu remembered, %llu unread, state %#x",
+		      s.items, s.max_items, s.bytes, s.max_bytes, s.remembered, s.unread, s.state);
 	if (s.gets != s.dones + s.abandoned + s.returned + s.processing ||
 	    s.gets > s.adds + s.abandoned + s.returned)
 		wrong(f, "%llu adds, %llu gets, %llu dones, %llu lost, %llu returned, %llu held",

@@ -11,10 +11,10 @@
 
 struct adder {
 	pthread_t thread;
-	_Atomic bool is_back;
 	int q;
 	int number;
 	int result;
+	bool is_back;	/* atomic */
 };
 
 /* A queue with few items, and the one whose adds go there. */
@@ -31,7 +31,7 @@ static void *add_waiting(void *arg)
 
 	snprintf(key, sizeof(key), "late-%d", adder->number);
 	adder->result = q_add_wait(adder->q, key, KWQ_NO_DEADLINE);
-	atomic_store(&adder->is_back, true);
+	__atomic_store_n(&adder->is_back, true, __ATOMIC_RELEASE);
 	return NULL;
 }
 
@@ -118,7 +118,7 @@ static void expect_back(struct fuzzer *f, struct adder *adders, int nr)
 
 	atomic_fetch_add(expecting, 1);
 	for (int i = 0; i < nr; i++) {
-		for (int looks = 0; !atomic_load(&adders[i].is_back); looks++) {
+		for (int looks = 0; !__atomic_load_n(&adders[i].is_back, __ATOMIC_ACQUIRE); looks++) {
 			if (looks > LOOKS && limit_clock() > end)
 				wrong(f, "an add waits %d s after the shut down", PATIENCE);
 			usleep(1000);
