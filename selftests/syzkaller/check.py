@@ -28,7 +28,8 @@ TEXT = HERE / 'kwq.txt'
 CONSTS = HERE / 'kwq.txt.const'
 
 # The number of a system call depends on the architecture.
-SYSCALLS = {'__NR_ioctl': '16, 386:54, arm64:29', '__NR_openat': '257, 386:295, arm64:56'}
+SYSCALLS = {'__NR_ioctl': '16, 386:54, arm64:29', '__NR_openat': '257, 386:295, arm64:56',
+            '__NR_write': '1, 386:4, arm64:64'}
 # Parts of other constants, and values that the kernel only returns.
 NO_CONSTANTS = {'KWQ_IOC_MAGIC', 'KWQ_NAME_MAX', 'KWQ_BATCH_MAX', 'KWQ_BOARD_KEY_MAX'}
 # What programs read in mapped memory.
