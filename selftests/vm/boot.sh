@@ -12,6 +12,7 @@
 # ICOUNT=1   one processor whose clock advances by 1 ns per instruction, for `make bench`
 # MEMORY=8G  the machine's memory, 1G by default
 # DEVICES='-device ...'  more options of QEMU, without spaces in them
+# KERNEL_ARGS='slab_debug=FZPU ...'  more arguments of the kernel, after those below: of two equal ones the last counts
 # KWQ_...=   variables for the machine's programs; the list is below
 # PLUGIN=... a plugin of QEMU's, with its arguments
 # GDB=1      wait for `target remote :1234` in gdb
@@ -88,6 +89,9 @@ esac
 case ${dir##*/} in
 *debug | stock-[0-9]*) command_line+=(slab_nomerge) ;;
 esac
+
+read -ra kernel_args <<<"${KERNEL_ARGS:-}"
+command_line+=("${kernel_args[@]}")
 
 # The module for counts of lines has the KUnit suites. They run only when asked for.
 [ "$1" = kunit ] || command_line+=(kunit.enable=0)

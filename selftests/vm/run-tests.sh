@@ -12,6 +12,7 @@
 #   NATS=sid                      the release of Debian that has the nats-server of the cluster's suites (sid; rules: trixie)
 #   SYNC=2m                       how often the servers of the suite cluster-power sync their disks (always)
 #   SPIN=full                     also the large configurations of selftests/spin
+#   KERNEL_ARGS='slab_debug=FZPU' more arguments of the kernels in virtual machines
 #   TABLE=FILE                    prints a table of the machines at the end, and writes it to FILE as Markdown
 . "$(dirname "$0")/common.sh"
 
