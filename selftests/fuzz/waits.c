@@ -110,6 +110,11 @@ static void shut_down(struct fuzzer *f, const struct pair *pair)
 	REQUIRE(q_shutting_down(q) == 1);
 }
 
+static bool is_back(const struct adder *adder)
+{
+	return __atomic_load_n(&adder->is_back, __ATOMIC_ACQUIRE);
+}
+
 /* Whatever happened before, they come back now. */
 static void expect_back(struct fuzzer *f, struct adder *adders, int nr)
 {
@@ -118,7 +123,7 @@ static void expect_back(struct fuzzer *f, struct adder *adders, int nr)
 
 	atomic_fetch_add(expecting, 1);
 	for (int i = 0; i < nr; i++) {
-		for (int looks = 0; !__atomic_load_n(&adders[i].is_back, __ATOMIC_ACQUIRE); looks++) {
+		for (int looks = 0; !is_back(&adders[i]); looks++) {
 			if (looks > LOOKS && limit_clock() > end)
 				wrong(f, "an add waits %d s after the shut down", PATIENCE);
 			usleep(1000);
