@@ -109,6 +109,7 @@ FUNCTION(u64, mul_u64_u64_shr, (u64, u64, unsigned int));
 
 /* Atomic operations */
 FUNCTION(void, atomic64_add, (s64, atomic64_t *));
+FUNCTION(void, atomic64_sub, (s64, atomic64_t *));
 FUNCTION(int, atomic_inc_return, (atomic_t *));
 FUNCTION(s64, atomic64_inc_return, (atomic64_t *));
 FUNCTION(s64, atomic64_read, (const atomic64_t *));
@@ -128,6 +129,7 @@ FUNCTION(int, wake_up_process, (struct task_struct *));
 FUNCTION(void, init_waitqueue_func_entry, (struct wait_queue_entry *, wait_queue_func_t));
 FUNCTION(int, hlist_empty, (const struct hlist_head *));
 FUNCTION(int, list_empty, (const struct list_head *));
+FUNCTION(int, list_is_last, (const struct list_head *, const struct list_head *));
 FUNCTION(bool, prepare_to_wait_exclusive,
 	 (struct wait_queue_head *, struct wait_queue_entry *, int));
 FUNCTION(int, schedule_hrtimeout_range, (ktime_t *, u64, enum hrtimer_mode));
@@ -167,6 +169,8 @@ FUNCTION(gid_t, from_kgid_munged, (struct user_namespace *, kgid_t));
 FUNCTION(uid_t, from_kuid_munged, (struct user_namespace *, kuid_t));
 FUNCTION(int, in_group_p, (kgid_t));
 FUNCTION(bool, kthread_should_stop, (void));
+FUNCTION(bool, kgid_has_mapping, (struct user_namespace *, kgid_t));
+FUNCTION(bool, kuid_has_mapping, (struct user_namespace *, kuid_t));
 FUNCTION(bool, ns_capable, (struct user_namespace *, int));
 FUNCTION(bool, ns_capable_noaudit, (struct user_namespace *, int));
 FUNCTION(bool, pid_has_task, (struct pid *, enum pid_type));
@@ -272,9 +276,9 @@ static void __maybe_unused values(void)
  * current_user_ns data_race __field free_page guard hash_add hash_for_each
  * hash_for_each_possible hlist_entry hlist_for_each_entry init_module init_waitqueue_head
  * kcov_common_handle kcov_remote_start_common likely list_entry list_first_entry
- * list_first_entry_or_null list_for_each_entry list_for_each_entry_reverse list_next_entry
+ * list_first_entry_or_null list_for_each_entry list_for_each_entry_reverse list_last_entry list_next_entry
  * lock_map_acquire lock_map_release lockdep_assert_held lockdep_init_map max max3
- * max_t memcmp memcpy memset might_fault might_sleep min min3 min_t module_exit module_init
+ * max_t memcmp memcpy memset might_fault might_sleep min min_t module_exit module_init
  * module_param module_param_cb module_param_named __must_hold offsetof offsetofend
  * poll_to_key pr_warn_ratelimited rb_entry rb_entry_safe rb_first_cached __releases
  * round_down round_up rounddown __same_type

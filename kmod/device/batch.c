@@ -560,11 +560,11 @@ int kwq_batch_execute(struct kwq_handle *handle, const struct kwq_batch_kind *ki
 noinline int kwq_batch_add_waiting(struct kwq_handle *handle, const struct kwq_batch *batch,
 				   const struct kwq_patience *patience, u32 *taken)
 {
-	struct kwq_room_wait wait = { .patience = *patience, .front = handle->front };
+	struct kwq_room_wait wait = { .patience = *patience, .handle = handle };
 	int err = kwq_keyed_provide_adders(handle->keyed);
 
-	if (!err && wait.front)
-		err = kwq_keyed_provide_adders(wait.front);
+	if (!err && handle->front)
+		err = kwq_keyed_provide_adders(handle->front);
 
 	*taken = 0;
 	if (err)
@@ -862,6 +862,13 @@ int kwq_batch_list_dead(struct kwq_handle *handle, const struct kwq_batch *batch
  */
 #define HOLDS_PER_LIST	256
 
+/*
+ * A hold lists so many bytes of keys, groups and values at most: any one item, or many small ones.
+ * The allocator may round the values up to the double.
+ */
+#define VALUES_PER_HOLD		(KWQ_VALUE_MAX + KWQ_KEY_MAX + KWQ_GROUP_MAX)
+#define VALUE_BYTES_PER_HOLD	(2 * VALUES_PER_HOLD)
+
 /* Copies out the keys that one hold has listed, each with its group and value behind it. */
 static int copy_keys_and_values(const struct kwq_batch *batch, u64 offset,
 				const struct kwq_list_buffer *buffer)
@@ -906,13 +913,13 @@ static int copy_listed(const struct kwq_batch *batch, struct cursor *at,
 	return err;
 }
 
-static void put_values(struct kwq_keyed *keyed, const struct kwq_list_buffer *buffer)
+static void put_values(const struct kwq_list_buffer *buffer)
 {
 	u32 i;
 
 	for (i = 0; i < buffer->fill.nr; i++)
 		if (buffer->values[i])
-			kwq_value_put(keyed, buffer->values[i]);
+			kwq_value_put(buffer->values[i]);
 }
 
 /**
@@ -922,7 +929,7 @@ static void put_values(struct kwq_keyed *keyed, const struct kwq_list_buffer *bu
  * @request: which items
  *
  * Context: process; may sleep.
- * Return: how many were listed; -EFAULT, -EMSGSIZE, -ENOENT, -ENOMEM, -EINTR.
+ * Return: how many were listed; -EDQUOT, -EFAULT, -EMSGSIZE, -ENOENT, -ENOMEM, -EINTR.
  */
 int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batch,
 			 struct kwq_list_request *request)
@@ -931,25 +938,35 @@ int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batc
 	struct kwq_list_buffer buffer;
 	struct cursor at = {};
 	struct chunk chunk;
+	u32 most = batch->keys_len;
 	int holds = 0, ret;
 
 	ret = chunk_init(&chunk, batch, sizeof(struct kwq_listed));
 	if (ret)
 		return ret;
+	if (request->values) {
+		most = min_t(u32, most, VALUES_PER_HOLD);
+		if (!kwq_quota_charge_call(handle, VALUE_BYTES_PER_HOLD)) {
+			chunk_free(&chunk);
+			return -EDQUOT;
+		}
+	}
 	buffer.entries = chunk.entries;
 	buffer.values = values;
 	buffer.keys = chunk.keys;
 	buffer.max_key_bytes = chunk.max_key_bytes;
 	do {
 		buffer.max_items = min(chunk.max_entries, batch->nr - at.taken);
-		buffer.max_bytes = batch->keys_len - at.key_offset;
+		buffer.max_bytes = min_t(u64, most, batch->keys_len - at.key_offset);
 		ret = kwq_keyed_list(handle->keyed, request, &buffer) ?:
 		      copy_listed(batch, &at, &buffer);
-		put_values(handle->keyed, &buffer);
+		put_values(&buffer);
 		if (!ret && fatal_signal_pending(current))
 			ret = -EINTR;
 		cond_resched();
 	} while (!ret && request->at && at.taken < batch->nr && ++holds < HOLDS_PER_LIST);
+	if (request->values)
+		kwq_quota_uncharge_call(handle, VALUE_BYTES_PER_HOLD);
 	chunk_free(&chunk);
 	/* Items that did not fit are for the next call. */
 	if (ret && !(at.taken && ret == -EMSGSIZE))

@@ -1100,12 +1100,7 @@ static long queue_follow(struct file *file, struct kwq_follow_args __user *uarg)
 	/* Check that the number can be written, while nothing has changed yet. */
 	if (kwq_put_user(arg.number, &uarg->number))
 		return -EFAULT;
-	err = kwq_follow(handle, &arg.number);
-	if (!err && kwq_put_user(arg.number, &uarg->number)) {
-		kwq_stop_following(handle);
-		err = -EFAULT;
-	}
-	return err;
+	return kwq_follow(handle, &arg.number) ?: kwq_put_user(arg.number, &uarg->number);
 }
 
 static int check_changes(const struct kwq_changes_args *arg)

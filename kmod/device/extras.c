@@ -77,7 +77,7 @@ static int copy_group_in(struct one *one)
  * Copies the value in. Returns -EFAULT if that fails, or sets *@result. Until the entry is carried
  * out, the value counts as memory of the call, because the copy may take long.
  */
-static int copy_value_in(struct one *one, struct kwq_keyed *keyed, s32 *result)
+static int copy_value_in(struct one *one, const struct kwq_handle *handle, s32 *result)
 {
 	u32 len = one->extra.value_len;
 
@@ -89,7 +89,7 @@ static int copy_value_in(struct one *one, struct kwq_keyed *keyed, s32 *result)
 		return 0;
 	}
 	one->value_bytes = kwq_value_bytes(one->extras.value);
-	if (!kwq_quota_charge_call(keyed, one->value_bytes)) {
+	if (!kwq_quota_charge_call(handle, one->value_bytes)) {
 		one->value_bytes = 0;
 		*result = -EDQUOT;
 		return 0;
@@ -128,8 +128,9 @@ static int copy_extra_in(struct one *one, const struct kwq_batch *batch, u32 i)
 }
 
 /* Reads entry @i, its key and its value. A mistake in the entry itself is its result. */
-static int copy_one_in(struct one *one, struct kwq_keyed *keyed, const struct kwq_batch_kind *kind,
-		       const struct kwq_batch *batch, u32 i, s32 *result)
+static int copy_one_in(struct one *one, const struct kwq_handle *handle,
+		       const struct kwq_batch_kind *kind, const struct kwq_batch *batch, u32 i,
+		       s32 *result)
 {
 	u32 len;
 	int err;
@@ -152,7 +153,7 @@ static int copy_one_in(struct one *one, struct kwq_keyed *keyed, const struct kw
 		kwq_key_hash(&one->key);
 	}
 	one->key_offset += len;
-	return *result ? 0 : copy_group_in(one) ?: copy_value_in(one, keyed, result);
+	return *result ? 0 : copy_group_in(one) ?: copy_value_in(one, handle, result);
 }
 
 /* Carries out the entry. With @wait, sleeps while it lacks room (Q19), until @wait is over. */
@@ -217,7 +218,7 @@ static int take_one_with_extra(struct kwq_handle *handle, const struct kwq_batch
 	one->key.len = 0;
 	one->extras.value = NULL;
 	one->value_bytes = 0;
-	err = copy_one_in(one, handle->keyed, kind, batch, i, &result);
+	err = copy_one_in(one, handle, kind, batch, i, &result);
 	if (!err && kwq_put_user(KWQ_RESULT_UNKNOWN, to + i))
 		err = -EFAULT;
 	if (!err) {
@@ -229,7 +230,7 @@ static int take_one_with_extra(struct kwq_handle *handle, const struct kwq_batch
 	/* The add did not take it over. */
 	kvfree(one->extras.value);
 	if (one->value_bytes)
-		kwq_quota_uncharge_call(handle->keyed, one->value_bytes);
+		kwq_quota_uncharge_call(handle, one->value_bytes);
 	return err;
 }
 
@@ -364,7 +365,7 @@ static int copy_got_out(struct kwq_handle *handle, const struct kwq_batch *batch
 		.token = one->more.token,
 	};
 	/* The name of the group is behind the key already. */
-	u32 len = one->buffer.keys_len + extra.group_len;
+	u32 bytes, len = one->buffer.keys_len + extra.group_len;
 	u8 __user *to = u64_to_user_ptr(batch->keys) + key_offset;
 	int err;
 
@@ -372,8 +373,11 @@ static int copy_got_out(struct kwq_handle *handle, const struct kwq_batch *batch
 	      copy_names_out(to, one, len);
 	if (!err && value && copy_to_user(to + len, value->bytes, value->len))
 		err = -EFAULT;
-	if (value)
-		kwq_value_put(handle->keyed, value);
+	if (value) {
+		bytes = kwq_value_bytes(value);
+		kwq_value_put(value);
+		kwq_quota_uncharge_call(handle, bytes);
+	}
 	if (err)
 		kwq_handle_unget(handle, &one->got, 1);
 	return err;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Handles: the items that each handle holds, and their return when the handle is closed. */
 #include <kunit/visibility.h>
+#include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/user_namespace.h>
 #include "compat.h"
 #include "keyed.h"
 
@@ -17,13 +20,21 @@ static struct kwq_handle *open_handle(struct kwq_keyed *keyed, struct kwq_keyed 
 
 	if (!handle)
 		return ERR_PTR(-ENOMEM);
+	handle->quota = kwq_quota_get(current_user_ns(), current_fsuid());
+	if (IS_ERR(handle->quota)) {
+		kfree(handle);
+		return ERR_PTR(-ENOMEM);
+	}
 	/* An outbox has no outbox, so this goes no deeper. */
 	if (keyed->outbox)
 		outbox = open_handle(keyed->outbox, keyed, keyed->outbox_rights);
 	if (IS_ERR(outbox)) {
+		kwq_quota_put(handle->quota);
 		kfree(handle);
 		return outbox;
 	}
+	/* No audit, as for a queue. */
+	handle->exempt = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
 	handle->outbox = outbox;
 	handle->front = front;
 	handle->has_lost = false;
@@ -111,6 +122,7 @@ void kwq_handle_close(struct kwq_handle *handle)
 	if (handle->outbox)
 		kwq_handle_close(handle->outbox);
 	put_pid(handle->pid);
+	kwq_quota_put(handle->quota);
 	kfree(handle);
 	kwq_keyed_put(keyed);
 }
@@ -202,12 +214,13 @@ void kwq_handle_flush(struct kwq_handle *handle)
 }
 
 /*
- * Copies the name of the group behind the key, and takes a reference to the value. Returns false if
- * they do not fit.
+ * Copies the name of the group behind the key, and takes a reference to the value. Returns -EMSGSIZE
+ * if they do not fit, or -EDQUOT if the user's calls have too many values.
  */
-static noinline bool get_more(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-			      struct kwq_got_buffer *buffer)
+static noinline int get_more(const struct kwq_handle *handle, struct kwq_keyed_item *ki,
+			     struct kwq_got_buffer *buffer)
 {
+	const struct kwq_keyed *keyed = handle->keyed;
 	struct kwq_value *value = keyed->limits.values ? *kwq_value_slot(keyed, ki) : NULL;
 	const struct kwq_keyed_group *kg = kwq_keyed_group_of(keyed, ki);
 	struct kwq_got_more *more = buffer->more;
@@ -216,17 +229,19 @@ static noinline bool get_more(const struct kwq_keyed *keyed, struct kwq_keyed_it
 	more->lacking = ki->key_len + more->group_len + (value ? value->len : 0);
 	buffer->lacking = more->lacking;
 	if (more->lacking > more->max_bytes)
-		return false;
+		return -EMSGSIZE;
 	/* A longer buffer has room for every key and group. */
 	if (ki->key_len + more->group_len > buffer->max_key_bytes)
-		return false;
+		return -EMSGSIZE;
+	if (value && !kwq_quota_charge_call(handle, kwq_value_bytes(value)))
+		return -EDQUOT;
 	if (kg)
 		memcpy(buffer->keys + ki->key_len, kg->name, kg->len);
 	if (value)
 		refcount_inc(&value->refs);
 	more->value = value;
 	more->token = keyed->changes ? kwq_next_token(keyed, ki) : 0;
-	return true;
+	return 0;
 }
 
 /*
@@ -239,6 +254,7 @@ static int get_some_locked(struct kwq_handle *handle, struct kwq_got_buffer *buf
 	struct kwq_keyed_item *ki;
 	u32 most = min(buffer->max_items, kwq_keyed_most_gets(keyed));
 	struct kwq_item *item;
+	int err = -EMSGSIZE;
 	u32 nr;
 
 	buffer->keys_len = 0;
@@ -253,8 +269,11 @@ static int get_some_locked(struct kwq_handle *handle, struct kwq_got_buffer *buf
 			buffer->lacking = ki->key_len;
 			break;
 		}
-		if (unlikely(buffer->more) && !get_more(keyed, ki, buffer))
-			break;
+		if (unlikely(buffer->more)) {
+			err = get_more(handle, ki, buffer);
+			if (err)
+				break;
+		}
 
 		kwq_take_locked(&keyed->queue, item, &handle->lined.holder, now);
 		kwq_handout_begin(handle, ki);
@@ -269,7 +288,7 @@ static int get_some_locked(struct kwq_handle *handle, struct kwq_got_buffer *buf
 			.requeues = item->requeues,
 		};
 	}
-	return nr ?: -EMSGSIZE;
+	return nr ?: err;
 }
 
 /* As kwq_core_can_get(), but false after the end of the term (Q20). One test serves both. */
@@ -357,8 +376,8 @@ static __always_inline void note_caller(struct kwq_handle *handle)
  *
  * Context: process; may sleep.
  * Return: how many items were got, at least one. -EMSGSIZE if the key of the first item
- * does not fit. -ENOMEM if the table of tickets is too crowded. Else the error of
- * kwq_wait_locked().
+ * does not fit. -EDQUOT if calls of the handle's user have too many values already. -ENOMEM if
+ * the table of tickets is too crowded. Else the error of kwq_wait_locked().
  */
 __flatten int kwq_handle_get(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
 			     const struct kwq_patience *patience)

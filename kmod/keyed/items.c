@@ -733,22 +733,32 @@ static bool has_too_many_remembered(const struct kwq_keyed *keyed)
 	       keyed->bytes_remembered > keyed->limits.max_bytes;
 }
 
+/* L10: has an item to go, because another one was remembered? It is the @n-th. */
+static bool has_to_go(const struct kwq_keyed *keyed, const struct kwq_keyed_item *ki, ktime_t now,
+		      int n)
+{
+	if (has_too_many_remembered(keyed))
+		return true;
+	if (!kwq_core_num_requeues(&keyed->queue.core, &ki->item, now))
+		return true;
+	/* While memory is short, they become no more. But the new one itself stays. */
+	return !n && kwq_quota_is_short(keyed) &&
+	       !list_is_last(&ki->remembered, &keyed->remembered);
+}
+
 /*
- * L10: an item was remembered, so up to two others go: those that are old enough to be forgotten,
- * and others if they are too many or their owner's memory is short. So they cannot pile up, and
- * they cannot take the memory that adds need.
+ * L10: an item was remembered, so up to two go: those that are old enough to be forgotten, and
+ * others if they are too many or their owner's memory is short. So they cannot pile up, and they
+ * cannot take the memory that adds need.
  */
 static void discard_old_ones(struct kwq_keyed *keyed, ktime_t now)
 {
-	const struct kwq_core *core = &keyed->queue.core;
-	bool is_short = kwq_quota_is_short(keyed);
 	struct kwq_keyed_item *ki;
 	int n;
 
 	for (n = 0; n < 2; n++) {
 		ki = first_remembered(keyed);
-		if (!ki || (!is_short && !has_too_many_remembered(keyed) &&
-			    kwq_core_num_requeues(core, &ki->item, now)))
+		if (!ki || !has_to_go(keyed, ki, now, n))
 			return;
 		discard(keyed, ki);
 	}

@@ -34,11 +34,33 @@ static int add_new(struct kwq_keyed *keyed, const struct kwq_key *key,
 	return ret;
 }
 
-/* L10: once it is added, a remembered item counts towards the queue's limits again. */
-static noinline int make_room_for_remembered(struct kwq_keyed *keyed,
-					     const struct kwq_keyed_item *ki,
-					     const struct kwq_add_options *options,
-					     struct kwq_stock *stock)
+/*
+ * L10: does an item need a place within the queue's limits? A remembered one has none. An idle one
+ * that the follower has yet to read as gone has one, unless it was remembered before, which shows
+ * in a queue beyond its limits.
+ */
+static bool needs_place(const struct kwq_keyed *keyed, const struct kwq_keyed_item *ki)
+{
+	if (ki->is_remembered)
+		return true;
+	return kwq_item_is_idle(&ki->item) &&
+	       (keyed->nr_items - keyed->nr_remembered > keyed->limits.max_items ||
+		keyed->nr_bytes - keyed->bytes_remembered > keyed->limits.max_bytes);
+}
+
+/* Q19: an idle item is about to be added, so that other adds of its key need less than before. */
+static void tell_adders_of(struct kwq_keyed *keyed, const struct kwq_keyed_item *ki)
+{
+	const struct kwq_key key = { .bytes = ki->key, .len = ki->key_len, .hash = ki->hash };
+
+	if (keyed->owes & KWQ_OWES_ADDERS)
+		kwq_tell_adders_of_key_locked(keyed, &key);
+}
+
+/* Once it is added, an idle item counts towards the queue's limits again. */
+static noinline int make_room_for_idle(struct kwq_keyed *keyed, const struct kwq_keyed_item *ki,
+				       const struct kwq_add_options *options,
+				       struct kwq_stock *stock)
 {
 	u32 size = kwq_item_bytes(keyed, ki->key_len);
 	const struct kwq_need need = { .items = 1, .bytes = size, .all = size };
@@ -47,9 +69,11 @@ static noinline int make_room_for_remembered(struct kwq_keyed *keyed,
 	/* The core refuses these, and its errors come before a lack of room. */
 	if (options->flags & KWQ_ADD_KICK || keyed->queue.core.shut_down)
 		return 0;
-	err = kwq_keyed_make_room(keyed, &need);
+	err = needs_place(keyed, ki) ? kwq_keyed_make_room(keyed, &need) : 0;
 	if (err)
 		kwq_stock_note_refusal(stock, keyed, &need);
+	else
+		tell_adders_of(keyed, ki);
 	return err;
 }
 
@@ -74,13 +98,15 @@ int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	if (!ki)
 		return add_new(keyed, key, options, now, stock);
 	keyed->expects_new = false;
-	if (unlikely(ki->is_remembered)) {
-		ret = make_room_for_remembered(keyed, ki, options, stock);
+	if (unlikely(kwq_item_is_idle(&ki->item))) {
+		ret = make_room_for_idle(keyed, ki, options, stock);
 		if (ret)
 			return ret;
 	}
 	kwq_keyed_end_token(keyed, ki);
 	ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
+	if (ret < 0)
+		return ret;
 	if (options->flags || (ret != KWQ_COALESCED && ret != KWQ_DIRTY)) {
 		kwq_keyed_settle(keyed, ki, now);
 		return ret;
@@ -101,18 +127,16 @@ static bool only_remembers(const struct kwq_add_options *options)
 
 /*
  * Q19: what an add needs: the item of a new key, the rest of a longer value, a new group. @ki is
- * NULL for a new key. The bytes of a remembered item are charged already. Those of a value that
- * this one replaces stay charged while somebody reads it (O9).
+ * NULL for a new key. The bytes of a remembered item are charged already.
  */
 static struct kwq_need need_of(struct kwq_keyed *keyed, const struct kwq_key *key,
 			       struct kwq_keyed_item *ki, const struct kwq_add_options *options,
 			       const struct kwq_extras *extras)
 {
 	struct kwq_need need = { .all = kwq_item_bytes(keyed, key->len) };
-	const struct kwq_value *old = NULL;
-	u32 value, had, group;
+	u32 value, group;
 
-	if ((!ki || ki->is_remembered) && !only_remembers(options)) {
+	if ((!ki || needs_place(keyed, ki)) && !only_remembers(options)) {
 		need.items = 1;
 		need.bytes = need.all;
 	}
@@ -126,13 +150,12 @@ static struct kwq_need need_of(struct kwq_keyed *keyed, const struct kwq_key *ke
 	}
 	if (!(extras->flags & KWQ_ADD_VALUE) || (ki && kwq_keyed_keeps_value(keyed, ki, extras)))
 		return need;
-	if (ki)
-		old = *kwq_value_slot(keyed, ki);
 	value = kwq_value_bytes(extras->value);
-	had = min(value, kwq_value_bytes(old));
 	need.all += value;
-	need.bytes += value - had;
-	need.new_bytes += value - (kwq_value_is_read(old) ? 0 : had);
+	if (ki)
+		value -= min(value, kwq_value_bytes(*kwq_value_slot(keyed, ki)));
+	need.bytes += value;
+	need.new_bytes += value;
 	return need;
 }
 
@@ -250,14 +273,16 @@ int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key
 	if (!ki && kwq_table_is_full(&keyed->table, key->hash))
 		return -ENOMEM;
 	ret = make_room_for(keyed, key, ki, options, extras, stock);
-	if (!ret && !ki)
+	if (ret)
+		return ret;
+	if (!ki)
 		ki = kwq_keyed_insert(keyed, key, stock);
-	if (!ret)
-		ret = extras->flags & KWQ_ADD_GROUP ?
-		      add_to_group(keyed, ki, options, extras, now, stock) :
-		      add_value(keyed, ki, options, extras, now);
-	if (ki)
-		kwq_keyed_settle(keyed, ki, now);
+	else if (kwq_item_is_idle(&ki->item))
+		tell_adders_of(keyed, ki);
+	ret = extras->flags & KWQ_ADD_GROUP ?
+	      add_to_group(keyed, ki, options, extras, now, stock) :
+	      add_value(keyed, ki, options, extras, now);
+	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }
 

@@ -26,8 +26,8 @@
  */
 #define KWQ_QUOTA_STEP		(16 * 1024)
 
-/* Of any quota, calls may have at least so much: two of the largest values. */
-#define KWQ_CALL_BYTES		(256 * 1024)
+/* Of any quota, calls may have at least so much: some of the largest values. */
+#define KWQ_CALL_BYTES		(1024 * 1024)
 
 /**
  * struct kwq_quota - queues and bytes of one user of one user namespace
@@ -35,7 +35,7 @@
  * @ns: the user namespace, with a reference; constant
  * @user: the user; constant
  * @parent: the quota of the owner of @ns, or of the machine; constant
- * @refs: number of queues and quotas that point here; protected by quota_lock
+ * @refs: number of queues, handles and quotas that point here; protected by quota_lock
  * @nr_queues: queues here and in all quotas below, without exempt ones; protected by
  *	quota_lock
  * @nr_exempt: the same for exempt queues; protected by quota_lock
@@ -43,8 +43,9 @@
  *	&kwq_keyed.end; protected by quota_lock. Only used in quotas of users of the initial
  *	user namespace
  * @bytes: bytes taken by the queues in @nr_queues
- * @call_bytes: bytes of calls on these queues that may take long: see kwq_quota_charge_call()
- * @exempt_bytes: bytes taken by the queues in @nr_exempt, and by such calls there; 0 for the machine
+ * @call_bytes: bytes of calls of this user that may take long: see kwq_quota_charge_call()
+ * @exempt_bytes: bytes taken by the queues in @nr_exempt, and by such calls of exempt handles; 0 for
+ *	the machine
  * @lock: protects @refused and its list entries
  * @refused: list by &kwq_keyed.refused of queues that were refused bytes here
  * @tell: tells these queues that bytes came back
@@ -478,19 +479,23 @@ struct kwq_keyed {
  * @outbox: a handle of the queue's outbox, with the rights of the descriptor that gave it; NULL
  *	without an outbox; constant
  * @front: if this is a handle of an outbox, the queue whose adds go through it; else NULL; constant
+ * @quota: quota of who opened it, which pays for memory of its calls; with a reference; constant
+ * @exempt: who opened it had CAP_SYS_RESOURCE; constant
  * @rights: KWQ_RIGHT_* bits; constant
  * @has_lost: an item was taken from the handle, and it has not extended its leases since
  * @has_found_nothing: its last get or poll found nothing and did not wait; only with changes
  *
- * All members but @keyed, @outbox, @front and @rights are protected by the queue's lock.
+ * All members but the constant ones and @keyed are protected by the queue's lock.
  */
 struct kwq_handle {
 	struct kwq_keyed *keyed;
 	struct kwq_keyed *front;
+	struct kwq_quota *quota;
 	struct kwq_lined_holder lined;
 	struct pid *pid;
 	struct kwq_handle *outbox;
 	u32 rights;
+	bool exempt;
 	bool has_lost;
 	bool has_found_nothing;
 };
@@ -602,17 +607,6 @@ static inline struct kwq_value **kwq_value_slot(const struct kwq_keyed *keyed,
 	void *end = PTR_ALIGN((void *)(ki->key + ki->key_len), __alignof__(struct kwq_lease));
 
 	return keyed->limits.lease ? end + sizeof(struct kwq_lease) : end;
-}
-
-/**
- * kwq_value_is_read() - is somebody copying a value out
- * @value: the value of an item, or NULL; the lock of its queue held, so that no reader begins
- *
- * Return: true if so.
- */
-static inline bool kwq_value_is_read(const struct kwq_value *value)
-{
-	return value && refcount_read(&value->refs) > 1;
 }
 
 /**
@@ -773,7 +767,7 @@ struct kwq_list_buffer {
 
 /* values.c */
 struct kwq_value *kwq_value_alloc(u32 len);
-void kwq_value_put(struct kwq_keyed *keyed, struct kwq_value *value);
+void kwq_value_put(struct kwq_value *value);
 void kwq_values_free(struct kwq_value *gone);
 void kwq_keyed_drop_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 bool kwq_keyed_keeps_value(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
@@ -1054,14 +1048,14 @@ static inline void kwq_keyed_fit_kept(struct kwq_keyed *keyed)
 /**
  * struct kwq_room_wait - how adds wait for room
  * @patience: how long to wait
- * @front: if the adds wait in an outbox, the queue that the caller has asked; else NULL
+ * @handle: the handle of the adds
  * @bytes: memory of the call that is not charged yet
  * @has_waited: the current add has waited
  * @err: out: why an add gave up; 0 if none did
  */
 struct kwq_room_wait {
 	struct kwq_patience patience;
-	struct kwq_keyed *front;
+	struct kwq_handle *handle;
 	u32 bytes;
 	bool has_waited;
 	int err;
@@ -1409,8 +1403,10 @@ bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_charge_anyway(struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_uncharge(struct kwq_keyed *keyed, u64 bytes);
 bool kwq_quota_is_short(const struct kwq_keyed *keyed);
-bool kwq_quota_charge_call(struct kwq_keyed *keyed, u64 bytes);
-void kwq_quota_uncharge_call(struct kwq_keyed *keyed, u64 bytes);
+struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t user);
+void kwq_quota_put(struct kwq_quota *quota);
+bool kwq_quota_charge_call(const struct kwq_handle *handle, u64 bytes);
+void kwq_quota_uncharge_call(const struct kwq_handle *handle, u64 bytes);
 void kwq_quota_end_telling(struct kwq_keyed *keyed);
 void kwq_quota_read(struct kwq_info *info);
 extern unsigned int kwq_max_queues;

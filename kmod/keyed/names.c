@@ -48,17 +48,17 @@ static struct names *own_names(void)
 
 /*
  * Root in a container has power over the container's queues, but not over those of others there. As
- * for a file, the container has to know their owner, and where the group counts, the group.
+ * for a file, its user namespace has to know their owner, and where the group counts, the group.
  */
 static bool has_power(const struct kwq_keyed *keyed, int capability)
 {
-	struct user_namespace *ns = current->nsproxy->net_ns->user_ns;
+	struct user_namespace *ns = current_user_ns();
 
 	if (!kuid_has_mapping(ns, keyed->owner))
 		return false;
 	if (capability != CAP_FOWNER && !kgid_has_mapping(ns, keyed->group))
 		return false;
-	return ns_capable(ns, capability);
+	return ns_capable(current->nsproxy->net_ns->user_ns, capability);
 }
 
 static struct kwq_keyed *named_of(const struct rb_node *node)

@@ -373,20 +373,50 @@ static void count_queue(struct kwq_quota *quota, bool exempt, int nr)
 			quota->nr_queues += nr;
 }
 
-/*
- * Counts a queue if the limits allow. Else @unused gets the quotas that have no reference
- * left, for end_quotas().
+/**
+ * kwq_quota_get() - the quota of a user
+ * @ns: a user namespace
+ * @user: a user of it
+ *
+ * Context: process; may sleep.
+ * Return: the quota, for kwq_quota_put(); or ERR_PTR(-ENOMEM).
  */
-static struct kwq_quota *try_to_count(struct kwq_quota *quota, bool exempt,
-				      struct kwq_quota **unused)
+struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t user)
 {
-	quota->refs++;
-	if (!exempt && has_all_queues(quota)) {
-		*unused = put_quota(quota);
-		return ERR_PTR(-EDQUOT);
+	struct kwq_quota *quota, *spare;
+
+	scoped_guard(mutex, &quota_lock) {
+		quota = find_quota(ns, user);
+		if (quota) {
+			quota->refs++;
+			return quota;
+		}
 	}
-	count_queue(quota, exempt, 1);
+	/* Without the lock, which everybody shares, because an allocation may take long. */
+	spare = make_quotas(ns);
+	if (!spare)
+		return ERR_PTR(-ENOMEM);
+	scoped_guard(mutex, &quota_lock) {
+		quota = find_or_make(ns, user, &spare);
+		quota->refs++;
+	}
+	free_quotas(spare);
 	return quota;
+}
+
+/**
+ * kwq_quota_put() - undo kwq_quota_get()
+ * @quota: the quota
+ *
+ * Context: process; may sleep.
+ */
+void kwq_quota_put(struct kwq_quota *quota)
+{
+	struct kwq_quota *unused;
+
+	scoped_guard(mutex, &quota_lock)
+		unused = put_quota(quota);
+	end_quotas(unused);
 }
 
 /**
@@ -400,23 +430,20 @@ static struct kwq_quota *try_to_count(struct kwq_quota *quota, bool exempt,
  */
 struct kwq_quota *kwq_quota_add_queue(struct user_namespace *ns, kuid_t owner, bool exempt)
 {
-	struct kwq_quota *quota, *spare, *unused = NULL;
+	struct kwq_quota *quota;
 
 	KUNIT_STATIC_STUB_REDIRECT(kwq_quota_add_queue, ns, owner, exempt);
+	quota = kwq_quota_get(ns, owner);
+	if (IS_ERR(quota))
+		return quota;
 	scoped_guard(mutex, &quota_lock) {
-		quota = find_quota(ns, owner);
-		if (quota)
-			return try_to_count(quota, exempt, &unused);
+		if (exempt || !has_all_queues(quota)) {
+			count_queue(quota, exempt, 1);
+			return quota;
+		}
 	}
-	/* Without the lock, which everybody shares, because an allocation may take long. */
-	spare = make_quotas(ns);
-	if (!spare)
-		return ERR_PTR(-ENOMEM);
-	scoped_guard(mutex, &quota_lock)
-		quota = try_to_count(find_or_make(ns, owner, &spare), exempt, &unused);
-	free_quotas(spare);
-	end_quotas(unused);
-	return quota;
+	kwq_quota_put(quota);
+	return ERR_PTR(-EDQUOT);
 }
 
 /* The quota in the initial user namespace that counts all queues of this one. */
@@ -726,6 +753,8 @@ noinline void kwq_quota_uncharge(struct kwq_keyed *keyed, u64 bytes)
  * kwq_quota_is_short() - is little left of a quota
  * @keyed: a queue that counts there
  *
+ * The machine's quota does not matter, because others may have used it up.
+ *
  * Context: any.
  * Return: true if a quota of the queue has less than a quarter of its bytes left.
  */
@@ -735,7 +764,7 @@ bool kwq_quota_is_short(const struct kwq_keyed *keyed)
 
 	if (keyed->exempt)
 		return false;
-	for (quota = keyed->quota; quota; quota = quota->parent)
+	for (quota = keyed->quota; quota != &machine; quota = quota->parent)
 		if (atomic64_read(&quota->bytes) > limit_of(quota) - limit_of(quota) / 4)
 			return true;
 	return false;
@@ -754,27 +783,29 @@ static void uncharge_call_below(struct kwq_quota *quota, const struct kwq_quota 
 
 /**
  * kwq_quota_charge_call() - charge memory of a call that may take long (O9)
- * @keyed: the queue
+ * @handle: the handle of the call
  * @bytes: number of bytes
  *
- * Such a call waits for room, or reads a value from memory that is slow. All of them may have a
- * sixteenth of each limit, on top of it, and at least KWQ_CALL_BYTES. They do not share the limit
- * with items: otherwise adds that wait could take all of it, and each would wait for the others.
+ * Such a call waits for room, reads a value from memory that is slow, or copies one out to such
+ * memory. Its user pays, not the owner of the queue, because whoever may use a queue must not use
+ * up what its owner has. All calls of a user may have a sixteenth of the limit, on top of it, and at
+ * least KWQ_CALL_BYTES. They do not share the limit with items: otherwise adds that wait could take
+ * all of it, and each would wait for the others.
  *
  * Context: any.
  * Return: true, and then kwq_quota_uncharge_call() follows; false if there are too many already.
  */
-bool kwq_quota_charge_call(struct kwq_keyed *keyed, u64 bytes)
+bool kwq_quota_charge_call(const struct kwq_handle *handle, u64 bytes)
 {
 	struct kwq_quota *at;
 
-	if (keyed->exempt) {
-		count_exempt_bytes(keyed->quota, bytes);
+	if (handle->exempt) {
+		count_exempt_bytes(handle->quota, bytes);
 		return true;
 	}
-	for (at = keyed->quota; at; at = at->parent) {
+	for (at = handle->quota; at; at = at->parent) {
 		if (!add_up_to(&at->call_bytes, bytes, call_limit_of(at))) {
-			uncharge_call_below(keyed->quota, at, bytes);
+			uncharge_call_below(handle->quota, at, bytes);
 			return false;
 		}
 	}
@@ -783,17 +814,17 @@ bool kwq_quota_charge_call(struct kwq_keyed *keyed, u64 bytes)
 
 /**
  * kwq_quota_uncharge_call() - undo kwq_quota_charge_call()
- * @keyed: the queue
+ * @handle: the handle
  * @bytes: number of bytes
  *
  * Context: any.
  */
-void kwq_quota_uncharge_call(struct kwq_keyed *keyed, u64 bytes)
+void kwq_quota_uncharge_call(const struct kwq_handle *handle, u64 bytes)
 {
-	if (keyed->exempt)
-		count_exempt_bytes(keyed->quota, -(s64)bytes);
+	if (handle->exempt)
+		count_exempt_bytes(handle->quota, -(s64)bytes);
 	else
-		uncharge_call_below(keyed->quota, NULL, bytes);
+		uncharge_call_below(handle->quota, NULL, bytes);
 }
 
 /**

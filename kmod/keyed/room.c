@@ -378,6 +378,7 @@ int kwq_keyed_wait_for_room_locked(struct kwq_keyed *keyed, const struct kwq_key
 		.bytes = stock->refused_bytes,
 		.items = stock->refused_item,
 	};
+	struct kwq_keyed *front = wait->handle->front;
 	struct kwq_queue *queue = &keyed->queue;
 	int err;
 
@@ -385,16 +386,16 @@ int kwq_keyed_wait_for_room_locked(struct kwq_keyed *keyed, const struct kwq_key
 	/* There may be room now. */
 	if (kwq_keyed_free_gone_locked(keyed, flags))
 		return 0;
-	if (!kwq_quota_charge_call(keyed, bytes))
+	if (!kwq_quota_charge_call(wait->handle, bytes))
 		return -EDQUOT;
 	join_adders(keyed, &adder, wait->has_waited);
 	INIT_LIST_HEAD(&adder.away);
-	if (wait->front)
-		list_add_tail(&adder.away, &wait->front->adders->away);
+	if (front)
+		list_add_tail(&adder.away, &front->adders->away);
 	wait->has_waited = true;
 	do {
 		err = kwq_why_not_wait_locked(queue, &wait->patience);
-		if (err || kwq_front_is_shut_down(wait->front))
+		if (err || kwq_front_is_shut_down(front))
 			break;
 		kwq_join_drainers_locked(queue, &adder.drainer, TASK_INTERRUPTIBLE);
 		kwq_keyed_unlock_unpaid(keyed, *flags);
@@ -410,6 +411,6 @@ int kwq_keyed_wait_for_room_locked(struct kwq_keyed *keyed, const struct kwq_key
 		tell_of_key(keyed, key, adder.key_event, KWQ_WAKES_PER_HOLD);
 	if (adder.group_event)
 		tell_of_group(keyed, adder.group, adder.group_event, KWQ_WAKES_PER_HOLD);
-	kwq_quota_uncharge_call(keyed, bytes);
+	kwq_quota_uncharge_call(wait->handle, bytes);
 	return err;
 }

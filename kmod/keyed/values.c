@@ -5,7 +5,8 @@
  * A value is an object of its own, allocated and filled before the lock is taken. An item
  * points to its value, and a later value takes its place. A get takes a reference under the
  * lock, and copies the bytes to the program without it. The queue counts the bytes of a value
- * as long as an item points to it, and its owner's quota until the last reader has dropped it.
+ * as long as an item points to it. Whoever copies it out pays for it as for memory of its own call,
+ * because a slow reader may keep the value long after it has left the item (O9).
  */
 #include <linux/mm.h>
 #include <linux/refcount.h>
@@ -35,21 +36,15 @@ struct kwq_value *kwq_value_alloc(u32 len)
 }
 
 /**
- * kwq_value_put() - drop a reference to a value that was read
- * @keyed: the queue of its item; it need not have the value any more
+ * kwq_value_put() - drop a reference to a value
  * @value: the value
  *
  * Context: process; may sleep.
  */
-void kwq_value_put(struct kwq_keyed *keyed, struct kwq_value *value)
+void kwq_value_put(struct kwq_value *value)
 {
-	u32 bytes;
-
-	if (!refcount_dec_and_test(&value->refs))
-		return;
-	bytes = kwq_value_bytes(value);
-	kvfree(value);
-	kwq_quota_uncharge(keyed, bytes);
+	if (refcount_dec_and_test(&value->refs))
+		kvfree(value);
 }
 
 /**
@@ -69,21 +64,14 @@ void kwq_values_free(struct kwq_value *gone)
 	}
 }
 
-/*
- * The item does not point to this value any more. The next unlock frees it, or whoever still reads
- * it. Until then its bytes stay charged to the owner (O9), but do not count for the queue, because
- * a slow reader must not make it full.
- */
+/* The item does not point to this value any more. The next unlock frees it. */
 static void leave_value(struct kwq_keyed *keyed, struct kwq_value *value)
 {
-	u32 bytes = kwq_value_bytes(value);
-
-	keyed->nr_bytes -= bytes;
+	keyed->nr_bytes -= kwq_value_bytes(value);
 	keyed->nr_values--;
-	if (!refcount_dec_and_test(&value->refs)) {
-		keyed->reserved -= bytes;
+	/* A call that is copying the value out frees it. */
+	if (!refcount_dec_and_test(&value->refs))
 		return;
-	}
 	value->next = keyed->gone_values;
 	keyed->gone_values = value;
 	keyed->owes |= KWQ_OWES_VALUES;

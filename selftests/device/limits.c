@@ -454,25 +454,26 @@ static int call_add_long(struct sleeper *s)
 static int peer_waits_with_much(struct peer *parent, void *arg)
 {
 	const struct quota *quota = arg;
-	struct sleeper waits[64];
-	char keys[64][KWQ_KEY_MAX];
-	int q, nr = 0;
+	enum { MOST = 128 };
+	static struct sleeper waits[MOST];
+	static char keys[MOST][KWQ_KEY_MAX];
+	int q, nr;
 
 	become(USER);
 	/* The test looks at its own threads in /proc. */
 	REQUIRE(!prctl(PR_SET_DUMPABLE, 1));
 	q = new_queue_with(quota->dev, CLOCK_MONOTONIC, 1, NULL);
 	REQUIRE(q >= 0 && q_add(q, "full") == KWQ_ADDED);
-	/* At least 256 KiB may wait. Each of these takes some 24 KiB. */
-	for (nr = 0; nr < 64; nr++) {
-		memset(keys[nr], 'a' + nr, sizeof(keys[nr]));
+	/* At least 1 MiB may wait. Each of these takes some 16 KiB. */
+	for (nr = 0; nr < MOST; nr++) {
+		memset(keys[nr], 1 + nr, sizeof(keys[nr]));
 		if (q_add_wait_bytes(q, keys[nr], KWQ_KEY_MAX, 0, 1) == -EDQUOT)
 			break;
 		waits[nr] = (struct sleeper){ .call = call_add_long, .fd = q, .arg = keys[nr] };
 		sleeper_start(&waits[nr]);
 		wait_until_asleep(waits[nr].tid, __NR_ioctl, KWQ_IOC_ADD);
 	}
-	REQUIRE(nr >= 256 / 32 && nr <= 256 / 8);
+	REQUIRE(nr >= 1024 / 32 && nr <= 1024 / 8);
 	REQUIRE(info_of(quota->dev).user_bytes >= (__u64)nr * 8192);
 	/* It is no memory of items, of which there may be as many as before. */
 	REQUIRE(info_of(quota->dev).user_bytes_left > FEW_BYTES / 2);

@@ -118,8 +118,9 @@
  * @max_total_bytes: most bytes that the queues of all users may take. Exempt queues do not
  *		count.
  * @user_bytes:	bytes that the queues counted in @user_queues have taken, in steps of 16 KiB
- *		per queue, and those of adds to them that wait for room. Such adds may take another
- *		sixteenth of @max_user_bytes, or 256 KiB if that is more.
+ *		per queue. Also memory of the caller's calls, on anybody's queues, that may take
+ *		long: adds that wait for room, and values that are copied. Such calls may take
+ *		another sixteenth of @max_user_bytes, or 1 MiB if that is more.
  * @user_bytes_left: how many more bytes the caller's queues may take now. This is the least
  *		of what is left to the caller, to the owners of the user namespaces above,
  *		and to all users together. 2^64 - 1 if the caller's queues would be exempt.
@@ -567,6 +568,7 @@ struct kwq_batch_args {
  * Errors: those of &struct kwq_batch_args, and with KWQ_ADD_WAIT, if no entry was taken:
  *
  * - EAGAIN: there is no room, and the descriptor has O_NONBLOCK
+ * - EDQUOT: other calls of the user that opened the descriptor take all that such calls may have
  * - EINTR: a signal
  * - ETIMEDOUT: the deadline passed
  */
@@ -616,7 +618,8 @@ struct kwq_add_args {
  * Errors: ENOMEM (also if more than 128 keys have the same place in the queue's table, which does not
  * happen by chance), ESHUTDOWN, and
  *
- * - EDQUOT: the queue's owner has too much memory in queues, or in adds that wait for room
+ * - EDQUOT: the queue's owner has too much memory in queues, or the calls of the user that opened
+ *   the descriptor have too much
  * - EINVAL: flags, padding, priority, an empty key, or a key beyond @keys_len
  * - EMSGSIZE: the key is too long
  * - ENOENT: KICK, but the item is not dead
@@ -950,6 +953,8 @@ struct kwq_listed {
  * Errors: ENOMEM, and
  *
  * - EBADF: the descriptor lacks the right to read
+ * - EDQUOT: KWQ_LIST_VALUES, and other calls of the user that opened the descriptor copy too many
+ *   values or wait with too much memory
  * - EINTR: the caller is being killed
  * - EINVAL: also an empty key
  * - EMSGSIZE: the first key, with its group and value, does not fit, @key is too long, or a
@@ -1107,6 +1112,8 @@ struct kwq_got_extra {
  * Return: the number of items fetched.
  * Errors: EINTR, ETIMEDOUT, those of &struct kwq_batch_args, and
  *
+ * - EDQUOT: with extras, and other calls of the user that opened the descriptor copy too many values
+ *   or wait with too much memory
  * - EAGAIN: nothing is ready, and the call must not wait
  * - EMSGSIZE: the first key, with its group and value if extras are wanted, does not fit; or a
  *   batch has more than KWQ_BATCH_MAX entries
@@ -1542,6 +1549,7 @@ struct kwq_follow_args {
  * - EAGAIN: nothing has changed, and the call must not wait
  * - EBADF: the handle does not follow
  * - EBUSY: another thread reads changes by this handle
+ * - EDQUOT: KWQ_CHANGES_VALUES, as for LIST_ITEMS
  * - EINVAL: also an @after that no call returned, or a @kept above @after
  * - EMSGSIZE: the first key, with its group and value, does not fit, or a batch has more than
  *   KWQ_BATCH_MAX entries

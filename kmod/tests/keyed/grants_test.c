@@ -443,7 +443,7 @@ static void remove_depends_on_adds_that_coalesced(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 1);
 }
 
-/* Q2, U9: the board, which any producer may ask for, answers adds of which the queue hears nothing. */
+/* Q2, U9: the board, which any producer may ask for, answers adds that the queue does not see. */
 static void remove_depends_on_adds_that_the_board_may_have_answered(struct kunit *test)
 {
 	struct grants_test *t = test->priv;

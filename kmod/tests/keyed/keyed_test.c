@@ -360,8 +360,8 @@ static int add_with_hash(struct keyed_test *t, const struct kwq_key *key, struct
 }
 
 /*
- * Keys with equal hashes are distinguished by their bytes. O8: a bucket has so many at most, whoever
- * chose them.
+ * Keys with equal hashes are distinguished by their bytes. O8: a bucket has so many at most,
+ * whoever chose them.
  */
 static void keys_of_one_hash(struct kunit *test)
 {

@@ -23,6 +23,7 @@ struct adder {
 
 struct room_test {
 	struct kwq_keyed *keyed;
+	struct kwq_handle *handle;
 	struct adder adders[NR_ADDERS];
 };
 
@@ -35,6 +36,8 @@ static int room_test_init(struct kunit *test)
 	t->keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &one);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(t->keyed));
 	KUNIT_ASSERT_EQ(test, kwq_keyed_provide_adders(t->keyed), 0);
+	t->handle = kwq_handle_open(t->keyed, KWQ_RIGHT_WRITE);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t->handle));
 	test->priv = t;
 	return 0;
 }
@@ -43,8 +46,10 @@ static void room_test_exit(struct kunit *test)
 {
 	struct room_test *t = test->priv;
 
-	if (t)
-		kwq_keyed_put(t->keyed);
+	if (!t)
+		return;
+	kwq_handle_close(t->handle);
+	kwq_keyed_put(t->keyed);
 }
 
 static int add_byte(struct kwq_keyed *keyed, u8 byte)
@@ -64,7 +69,7 @@ static int add_or_wait_locked(struct adder *a, struct kwq_stock *stock, unsigned
 
 	do {
 		/* As the device does. */
-		if (kwq_front_is_shut_down(a->wait.front))
+		if (kwq_front_is_shut_down(a->wait.handle->front))
 			return -ESHUTDOWN;
 		ret = kwq_keyed_add_locked(a->keyed, &a->key, &options,
 					   kwq_now_locked(&a->keyed->queue), stock);
@@ -105,9 +110,9 @@ static int nr_waiting(struct kwq_keyed *keyed)
 	return nr;
 }
 
-/* Starts an adder that has asked a queue with this outbox, or this queue, and returns once it waits. */
-static struct adder *start_for(struct kunit *test, struct kwq_keyed *front, int i, u8 byte, u32 len,
-			       ktime_t deadline)
+/* Starts an adder that uses this handle of the queue, and returns once it waits. */
+static struct adder *start_by(struct kunit *test, struct kwq_handle *handle, int i, u8 byte, u32 len,
+			      ktime_t deadline)
 {
 	struct room_test *t = test->priv;
 	struct adder *a = &t->adders[i];
@@ -118,7 +123,7 @@ static struct adder *start_for(struct kunit *test, struct kwq_keyed *front, int 
 	a->keyed = t->keyed;
 	a->key = (struct kwq_key){ a->bytes, len };
 	a->wait.patience.deadline = deadline;
-	a->wait.front = front;
+	a->wait.handle = handle;
 	a->wait.bytes = 1000;
 	kwq_test_thread_start(test, &a->thread, add_or_wait, a);
 	kwq_test_wait_until(test, nr_waiting(t->keyed) > before);
@@ -127,7 +132,9 @@ static struct adder *start_for(struct kunit *test, struct kwq_keyed *front, int 
 
 static struct adder *start(struct kunit *test, int i, u8 byte, u32 len, ktime_t deadline)
 {
-	return start_for(test, NULL, i, byte, len, deadline);
+	struct room_test *t = test->priv;
+
+	return start_by(test, t->handle, i, byte, len, deadline);
 }
 
 static void expect_end(struct kunit *test, struct adder *a, int ret)
@@ -282,6 +289,7 @@ static void names_with_one_hash(struct kunit *test)
 		a->key = (struct kwq_key){ &names[i], 1, 7 };
 		a->group = (struct kwq_key){ &names[i], 1, i < 2 ? 5 : 3 };
 		a->wait.patience.deadline = KTIME_MAX;
+		a->wait.handle = t->handle;
 		kwq_test_thread_start(test, &a->thread, wait_for_room, a);
 		kwq_test_wait_until(test, nr_waiting(keyed) > i);
 	}
@@ -364,6 +372,7 @@ static void nonblocking_adder_does_not_wait(struct kunit *test)
 	a->keyed = t->keyed;
 	a->key = (struct kwq_key){ "a", 1 };
 	a->wait.patience = (struct kwq_patience){ .deadline = KTIME_MAX, .nonblock = true };
+	a->wait.handle = t->handle;
 	add_or_wait(a);
 	KUNIT_EXPECT_EQ(test, a->ret, -EAGAIN);
 	a->wait.patience = (struct kwq_patience){ .deadline = 0 };
@@ -447,23 +456,28 @@ static void quota_tells_adders(struct kunit *test)
 	expect_nobody_waits(test);
 }
 
-static struct kwq_keyed *make_front(struct kunit *test)
+/* A handle of a queue whose adds go to the queue of the test. */
+static struct kwq_handle *make_front(struct kunit *test)
 {
 	static const struct kwq_limits plain = { U32_MAX, U32_MAX };
 	struct room_test *t = test->priv;
 	struct kwq_keyed *front = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plain);
+	struct kwq_handle *handle;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(front));
 	KUNIT_ASSERT_EQ(test, kwq_keyed_set_outbox(front, t->keyed, KWQ_RIGHT_WRITE), 0);
 	KUNIT_ASSERT_EQ(test, kwq_keyed_provide_adders(front), 0);
-	return front;
+	handle = kwq_handle_open(front, KWQ_RIGHT_WRITE);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(handle));
+	kwq_keyed_put(front);
+	return handle;
 }
 
 /* Q8, Q9: a shut down and a drain end the waits in the outbox, but only those for their queue. */
 static void end_of_a_queue_ends_waits_in_its_outbox(struct kunit *test)
 {
 	struct room_test *t = test->priv;
-	struct kwq_keyed *fronts[3];
+	struct kwq_handle *fronts[3];
 	u64 shut_downs;
 	int i;
 
@@ -471,9 +485,9 @@ static void end_of_a_queue_ends_waits_in_its_outbox(struct kunit *test)
 		fronts[i] = make_front(test);
 	KUNIT_EXPECT_EQ(test, add_byte(t->keyed, 0), KWQ_ADDED);
 	for (i = 0; i < NR_ADDERS; i++)
-		start_for(test, fronts[i % 3], i, i + 1, 1, KTIME_MAX);
-	kwq_keyed_shut_down(fronts[0]);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_drain(fronts[1], KTIME_MAX, 0, &shut_downs), 0);
+		start_by(test, fronts[i % 3]->outbox, i, i + 1, 1, KTIME_MAX);
+	kwq_keyed_shut_down(fronts[0]->keyed);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_drain(fronts[1]->keyed, KTIME_MAX, 0, &shut_downs), 0);
 	for (i = 0; i < NR_ADDERS; i++)
 		if (i % 3 < 2)
 			expect_end(test, &t->adders[i], -ESHUTDOWN);
@@ -483,71 +497,95 @@ static void end_of_a_queue_ends_waits_in_its_outbox(struct kunit *test)
 		expect_end(test, &t->adders[i], -ESHUTDOWN);
 	expect_nobody_waits(test);
 	for (i = 0; i < ARRAY_SIZE(fronts); i++)
-		kwq_keyed_put(fronts[i]);
+		kwq_handle_close(fronts[i]);
 }
 
 /* The same if the shut down comes after the add was refused. */
 static void shut_down_before_a_wait_in_the_outbox(struct kunit *test)
 {
 	struct room_test *t = test->priv;
-	struct kwq_keyed *front = make_front(test);
+	struct kwq_handle *front = make_front(test);
 	struct adder *a = &t->adders[0];
 
 	KUNIT_EXPECT_EQ(test, add_byte(t->keyed, 0), KWQ_ADDED);
-	kwq_keyed_shut_down(front);
+	kwq_keyed_shut_down(front->keyed);
 	a->keyed = t->keyed;
 	a->bytes[0] = 1;
 	a->key = (struct kwq_key){ a->bytes, 1 };
 	a->wait.patience.deadline = KTIME_MAX;
-	a->wait.front = front;
+	a->wait.handle = front->outbox;
 	wait_for_room(a);
 	KUNIT_EXPECT_EQ(test, a->ret, 0);
 	expect_nobody_waits(test);
-	kwq_keyed_put(front);
+	kwq_handle_close(front);
 }
 
-static s64 call_bytes(const struct kwq_keyed *keyed)
-{
-	return atomic64_read(&keyed->quota->call_bytes);
-}
-
-/* O9: adds that wait count, beside the limit for items, and have a limit of their own. */
+/* O9: adds that wait count for who makes them, beside the limit for items, up to a limit. */
 static void quota_counts_adds_that_wait(struct kunit *test)
 {
 	struct room_test *t = test->priv;
-	struct kwq_keyed *keyed = t->keyed;
+	const u32 bytes = 1000 + t->keyed->small_bytes;
+	struct kwq_quota *quota = t->handle->quota;
+	u64 exempt_bytes = atomic64_read(&quota->exempt_bytes);
 	unsigned long before = kwq_max_total_bytes;
-	u64 user_bytes = atomic64_read(&keyed->quota->exempt_bytes);
-	struct adder *a;
+	struct adder *a, *b = &t->adders[1];
 
-	KUNIT_EXPECT_EQ(test, add_byte(keyed, 0), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, add_byte(t->keyed, 0), KWQ_ADDED);
+	exempt_bytes = atomic64_read(&quota->exempt_bytes);
 	a = start(test, 0, 1, 1, KTIME_MAX);
-	KUNIT_EXPECT_GE(test, atomic64_read(&keyed->quota->exempt_bytes),
-			user_bytes + 1000 + keyed->small_bytes);
-	KUNIT_EXPECT_EQ(test, remove_byte(keyed, 0), KWQ_WAS_READY);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&quota->exempt_bytes), exempt_bytes + bytes);
+	KUNIT_EXPECT_EQ(test, remove_byte(t->keyed, 0), KWQ_WAS_READY);
 	expect_end(test, a, KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&quota->exempt_bytes), exempt_bytes);
 
-	exempt(keyed, false);
+	t->handle->exempt = false;
 	WRITE_ONCE(kwq_max_total_bytes, 0);
-	KUNIT_EXPECT_TRUE(test, kwq_quota_charge_call(keyed, KWQ_CALL_BYTES - 1000 -
-						      keyed->small_bytes));
+	KUNIT_EXPECT_TRUE(test, kwq_quota_charge_call(t->handle, KWQ_CALL_BYTES - bytes));
 	a = start(test, 0, 2, 1, KTIME_MAX);
-	KUNIT_EXPECT_FALSE(test, kwq_quota_charge_call(keyed, 1));
-	kwq_quota_uncharge_call(keyed, KWQ_CALL_BYTES - 1000 - keyed->small_bytes);
-	KUNIT_EXPECT_EQ(test, call_bytes(keyed), 1000 + keyed->small_bytes);
-	memset(&t->adders[1], 0, sizeof(*a));
-	t->adders[1].keyed = keyed;
-	t->adders[1].key = (struct kwq_key){ t->adders[1].bytes, 1 };
-	t->adders[1].wait.patience.deadline = KTIME_MAX;
-	t->adders[1].wait.bytes = KWQ_CALL_BYTES - 1000;
-	add_or_wait(&t->adders[1]);
-	KUNIT_EXPECT_EQ(test, t->adders[1].ret, -EDQUOT);
-	KUNIT_EXPECT_EQ(test, nr_waiting(keyed), 1);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&quota->call_bytes), KWQ_CALL_BYTES);
+	KUNIT_EXPECT_FALSE(test, kwq_quota_charge_call(t->handle, 1));
+	memset(b, 0, sizeof(*b));
+	b->keyed = t->keyed;
+	b->key = (struct kwq_key){ b->bytes, 1 };
+	b->wait.patience.deadline = KTIME_MAX;
+	b->wait.handle = t->handle;
+	add_or_wait(b);
+	KUNIT_EXPECT_EQ(test, b->ret, -EDQUOT);
+	KUNIT_EXPECT_EQ(test, nr_waiting(t->keyed), 1);
+	kwq_quota_uncharge_call(t->handle, KWQ_CALL_BYTES - bytes);
 	WRITE_ONCE(kwq_max_total_bytes, before);
-	KUNIT_EXPECT_EQ(test, remove_byte(keyed, 1), KWQ_WAS_READY);
+	KUNIT_EXPECT_EQ(test, remove_byte(t->keyed, 1), KWQ_WAS_READY);
 	expect_end(test, a, KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, call_bytes(keyed), 0);
-	exempt(keyed, true);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&quota->call_bytes), 0);
+	expect_nobody_waits(test);
+}
+
+/* Q19, L10: adders of a key that only had a count hear of it when one of them adds it. */
+static void adders_of_a_remembered_key(struct kunit *test)
+{
+	struct room_test *t = test->priv;
+	struct kwq_restored restored = { .requeues = 1 };
+	struct kwq_extras extras = {};
+	struct kwq_stock stock = {};
+	u8 bytes[] = { 1 };
+	struct kwq_key key = { bytes, 1 };
+	unsigned long flags;
+	int i;
+
+	KUNIT_EXPECT_EQ(test, add_byte(t->keyed, 0), KWQ_ADDED);
+	kwq_key_hash(&key);
+	kwq_stock_fill(&stock, t->keyed, &key, 1);
+	spin_lock_irqsave(&t->keyed->queue.lock, flags);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_restore_locked(t->keyed, &key, &restored, &extras, 0,
+						       &stock), KWQ_RESTORED);
+	kwq_keyed_unlock(t->keyed, flags);
+	kwq_stock_empty(&stock, t->keyed);
+	for (i = 0; i < NR_ADDERS; i++)
+		start(test, i, 1, 1, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, remove_byte(t->keyed, 0), KWQ_WAS_READY);
+	expect_end(test, &t->adders[0], KWQ_ADDED);
+	for (i = 1; i < NR_ADDERS; i++)
+		expect_end(test, &t->adders[i], KWQ_COALESCED);
 	expect_nobody_waits(test);
 }
 
@@ -589,6 +627,7 @@ static struct kunit_case room_test_cases[] = {
 	KUNIT_CASE(end_of_a_queue_ends_waits_in_its_outbox),
 	KUNIT_CASE(shut_down_before_a_wait_in_the_outbox),
 	KUNIT_CASE(quota_counts_adds_that_wait),
+	KUNIT_CASE(adders_of_a_remembered_key),
 	KUNIT_CASE(sleeper_frees_before_it_sleeps),
 	{}
 };

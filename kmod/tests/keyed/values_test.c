@@ -149,10 +149,10 @@ struct got {
 	struct kwq_value *value;
 };
 
-static int get_keeping(struct kwq_handle *handle, struct got *got)
+static int get_keeping_up_to(struct kwq_handle *handle, struct got *got, u32 max_bytes)
 {
 	static const struct kwq_patience at_once = { .nonblock = true };
-	struct kwq_got_more more = { .max_bytes = 80 };
+	struct kwq_got_more more = { .max_bytes = max_bytes };
 	struct kwq_got item;
 	u8 bytes[80];
 	struct kwq_got_buffer buffer = {
@@ -169,9 +169,28 @@ static int get_keeping(struct kwq_handle *handle, struct got *got)
 	got->ticket = item.ticket;
 	got->value = more.value;
 	snprintf(got->what, sizeof(got->what), "%.*s=%.*s", (int)item.key_len, bytes,
-		 more.value ? (int)more.value->len : 0,
+		 more.value ? min_t(int, more.value->len, sizeof(got->what)) : 0,
 		 more.value ? (const char *)more.value->bytes : "");
 	return 0;
+}
+
+static int get_keeping(struct kwq_handle *handle, struct got *got)
+{
+	return get_keeping_up_to(handle, got, 80);
+}
+
+static int get_keeping_long(struct kwq_handle *handle, struct got *got)
+{
+	return get_keeping_up_to(handle, got, KWQ_KEY_MAX + KWQ_VALUE_MAX);
+}
+
+/* As the device does after the copy. */
+static void put_value(struct kwq_handle *handle, struct kwq_value *value)
+{
+	u32 bytes = kwq_value_bytes(value);
+
+	kwq_value_put(value);
+	kwq_quota_uncharge_call(handle, bytes);
 }
 
 static int get(struct kwq_handle *handle, struct got *got)
@@ -179,7 +198,7 @@ static int get(struct kwq_handle *handle, struct got *got)
 	int ret = get_keeping(handle, got);
 
 	if (!ret && got->value)
-		kwq_value_put(handle->keyed, got->value);
+		put_value(handle, got->value);
 	return ret;
 }
 
@@ -386,7 +405,7 @@ static void getter_has_its_own_value(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(got.value->bytes, "one", 3), 0);
 	/* It counts no more. */
 	expect_counts(test, 1, 1, 3);
-	kwq_value_put(t->keyed, got.value);
+	put_value(t->x, got.value);
 	done(t->x, &got);
 
 	KUNIT_ASSERT_EQ(test, get_keeping(t->x, &got), 0);
@@ -394,7 +413,7 @@ static void getter_has_its_own_value(struct kunit *test)
 	done(t->x, &got);
 	expect_counts(test, 0, 0, 0);
 	KUNIT_EXPECT_EQ(test, memcmp(got.value->bytes, "two", 3), 0);
-	kwq_value_put(t->keyed, got.value);
+	put_value(t->x, got.value);
 }
 
 /* O4: a refused add changes nothing, neither the value nor the item. */
@@ -450,85 +469,39 @@ static void quota_counts_values(struct kunit *test)
 	EXPECT_GET(test, t->x, &got, "a=new");
 }
 
-static struct kwq_value *begin_to_read(struct values_test *t, const char *key)
-{
-	struct kwq_key k = key_of(key);
-	struct kwq_value *value;
-	unsigned long flags;
-
-	kwq_key_hash(&k);
-	spin_lock_irqsave(&t->keyed->queue.lock, flags);
-	value = *kwq_value_slot(t->keyed, kwq_keyed_find(t->keyed, &k));
-	refcount_inc(&value->refs);
-	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
-	return value;
-}
-
-/* What the quota counts beside the queue. */
-static s64 charged_beside(const struct kwq_keyed *keyed)
-{
-	const atomic64_t *count = keyed->exempt ? &keyed->quota->exempt_bytes :
-						  &keyed->quota->bytes;
-
-	return atomic64_read(count) - keyed->reserved - keyed->own_bytes;
-}
-
-/* O9: whatever takes a value from its item, its bytes count until the last reader has them. */
-static void value_that_is_read_stays_charged(struct kunit *test)
+/* O9: who copies a value out pays for it meanwhile, whatever becomes of it, up to a limit. */
+static void reader_pays_for_a_value(struct kunit *test)
 {
 	struct values_test *t = test->priv;
-	struct kwq_value *first, *second;
-	s64 before = charged_beside(t->keyed);
-	struct got got;
-
-	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, KWQ_VALUE_MAX, 0,
-					&(struct kwq_add_options){}), KWQ_ADDED);
-	first = begin_to_read(t, "a");
-	KUNIT_EXPECT_PTR_EQ(test, begin_to_read(t, "a"), first);
-	KUNIT_EXPECT_EQ(test, add(t, "a", "new"), KWQ_COALESCED);
-	expect_counts(test, 1, 1, 3);
-	KUNIT_EXPECT_EQ(test, charged_beside(t->keyed), before + kwq_value_bytes(first));
-	second = begin_to_read(t, "a");
-	KUNIT_EXPECT_EQ(test, remove(t, "a", 0), KWQ_WAS_READY);
-	KUNIT_EXPECT_EQ(test, charged_beside(t->keyed),
-			before + kwq_value_bytes(first) + kwq_value_bytes(second));
-	kwq_value_put(t->keyed, second);
-	kwq_value_put(t->keyed, first);
-	KUNIT_EXPECT_EQ(test, charged_beside(t->keyed), before + kwq_value_bytes(first));
-	kwq_value_put(t->keyed, first);
-	KUNIT_EXPECT_EQ(test, charged_beside(t->keyed), before);
-
-	/* A value that its item still has when the reader ends. */
-	add(t, "a", "one");
-	kwq_value_put(t->keyed, begin_to_read(t, "a"));
-	KUNIT_EXPECT_EQ(test, charged_beside(t->keyed), before);
-	EXPECT_GET(test, t->x, &got, "a=one");
-}
-
-/* O9: so readers cannot make more room than there is. */
-static void full_quota_and_a_value_that_is_read(struct kunit *test)
-{
-	struct values_test *t = test->priv;
-	struct kwq_keyed *keyed = t->keyed;
+	atomic64_t *paid = &t->x->quota->call_bytes;
 	unsigned long before = kwq_max_total_bytes;
-	struct kwq_value *value;
+	struct got first, second;
+	u32 bytes;
 
+	t->x->exempt = false;
+	WRITE_ONCE(kwq_max_total_bytes, 0);
 	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, KWQ_VALUE_MAX, 0,
 					&(struct kwq_add_options){}), KWQ_ADDED);
-	keyed->exempt = false;
-	WRITE_ONCE(kwq_max_total_bytes, 0);
-	/* It takes the place of the other. */
-	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, KWQ_VALUE_MAX, 0,
-					&(struct kwq_add_options){}), KWQ_COALESCED);
-	value = begin_to_read(t, "a");
-	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, KWQ_VALUE_MAX, 0,
-					&(struct kwq_add_options){}), -EDQUOT);
-	kwq_value_put(keyed, value);
-	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, KWQ_VALUE_MAX, 0,
-					&(struct kwq_add_options){}), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, add_bytes(t, "b", NULL, KWQ_VALUE_MAX, 0,
+					&(struct kwq_add_options){}), KWQ_ADDED);
+	KUNIT_ASSERT_EQ(test, get_keeping_long(t->x, &first), 0);
+	bytes = kwq_value_bytes(first.value);
+	KUNIT_EXPECT_EQ(test, atomic64_read(paid), bytes);
+	/* The queue has its room again, but the memory is there. */
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, first.ticket, 0), KWQ_FINISHED);
 	expect_counts(test, 1, 1, KWQ_VALUE_MAX);
+	KUNIT_EXPECT_EQ(test, atomic64_read(paid), bytes);
+	/* Too many values at once. The item stays. */
+	KUNIT_ASSERT_TRUE(test, kwq_quota_charge_call(t->x, KWQ_CALL_BYTES - bytes));
+	KUNIT_EXPECT_EQ(test, get_keeping_long(t->x, &second), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), 1);
+	put_value(t->x, first.value);
+	KUNIT_ASSERT_EQ(test, get_keeping_long(t->x, &second), 0);
+	put_value(t->x, second.value);
+	kwq_quota_uncharge_call(t->x, KWQ_CALL_BYTES - bytes);
+	KUNIT_EXPECT_EQ(test, atomic64_read(paid), 0);
 	WRITE_ONCE(kwq_max_total_bytes, before);
-	keyed->exempt = true;
+	t->x->exempt = true;
 }
 
 /* L10: a value takes no room from remembered items, and an item that is one needs room itself. */
@@ -718,8 +691,7 @@ static struct kunit_case values_test_cases[] = {
 	KUNIT_CASE(refused_value_changes_nothing),
 	KUNIT_CASE(quota_counts_values),
 	KUNIT_CASE(value_and_remembered_items),
-	KUNIT_CASE(value_that_is_read_stays_charged),
-	KUNIT_CASE(full_quota_and_a_value_that_is_read),
+	KUNIT_CASE(reader_pays_for_a_value),
 	KUNIT_CASE(value_lies_behind_key_and_lease),
 	KUNIT_CASE(refused_group_and_value),
 	KUNIT_CASE(keys_are_put_back),
