@@ -276,8 +276,8 @@ static void __maybe_unused values(void)
  * current_user_ns data_race __field free_page guard hash_add hash_for_each
  * hash_for_each_possible hlist_entry hlist_for_each_entry init_module init_waitqueue_head
  * kcov_common_handle kcov_remote_start_common likely list_entry list_first_entry
- * list_first_entry_or_null list_for_each_entry list_for_each_entry_reverse list_last_entry list_next_entry
- * lock_map_acquire lock_map_release lockdep_assert_held lockdep_init_map max max3
+ * list_first_entry_or_null list_for_each_entry list_for_each_entry_reverse list_last_entry
+ * list_next_entry lock_map_acquire lock_map_release lockdep_assert_held lockdep_init_map max max3
  * max_t memcmp memcpy memset might_fault might_sleep min min_t module_exit module_init
  * module_param module_param_cb module_param_named __must_hold offsetof offsetofend
  * poll_to_key pr_warn_ratelimited rb_entry rb_entry_safe rb_first_cached __releases

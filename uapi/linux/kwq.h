@@ -324,8 +324,9 @@ struct kwq_config {
  * and &kwq_add_args.deadline. So a manager decides what comes into this queue: it takes keys from
  * the outbox, and puts them here by RESTORE, perhaps with a token. The outbox checks no mode:
  * whoever may add to this queue may add to it. But a request to the outbox has only the rights of
- * the descriptor that gave it, so FORGET and REQUEUES need its right to read. Once this queue is
- * shut down, adds are refused, also those that wait in the outbox. It has no board.
+ * the descriptor &kwq_create_args.outbox, so FORGET and REQUEUES need the right to read of that one,
+ * too. Once this queue is shut down, adds are refused, also those that wait in the outbox. It has no
+ * board.
  */
 #define KWQ_CREATE_OUTBOX	(1U << 6)
 
@@ -1488,9 +1489,9 @@ struct kwq_tell_args {
  * changes during the list comes again. A handle follows until it is closed. The next follower lists
  * all items again.
  *
- * An item that is gone, or is not remembered any more, stays in the queue, and counts for @max_items,
- * @max_bytes and the quota, until the follower has read that it is gone. So a follower that does not read makes the queue
- * full, and no more.
+ * An item that is gone, or is not remembered any more, stays in the queue, and counts for
+ * @max_items, @max_bytes and the quota, until the follower has read that it is gone. So a
+ * follower that does not read makes the queue full, and no more.
  *
  * A follower may keep the changes somewhere else, and tells by &kwq_changes_args.kept how far it
  * has come. SYNC waits for that.

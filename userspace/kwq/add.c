@@ -165,7 +165,7 @@ static const char *refusal_waiting(int err)
 	case -EAGAIN:
 		return "the queue is full, and its descriptor has O_NONBLOCK";
 	case -EDQUOT:
-		return "its owner's quota can never have so much room (see kwq stat)";
+		return "your calls that wait for room take too much memory: try again later";
 	case -ENOSPC:
 		return "the key and its value are too large for the queue (see kwq stat)";
 	default:

@@ -92,9 +92,15 @@ static void print_text(const struct kwq_info *info, bool no_headings)
 	print_row("bytes", (struct limit){ .max = info->key_max }, "any key", NULL);
 }
 
+/* Remembered items have a limit of their own. */
+static struct limit items_of_queue(const struct kwq_stat *st)
+{
+	return limit_of_queue(st->items - st->remembered, st->max_items);
+}
+
 static void print_queue(const char *name, const struct kwq_stat *st)
 {
-	print_row("items", limit_of_queue(st->items, st->max_items), "queue", name);
+	print_row("items", items_of_queue(st), "queue", name);
 	print_row("bytes", limit_of_queue(st->bytes, st->max_bytes), "queue", name);
 }
 
@@ -139,7 +145,7 @@ static void json_queue(const char *name, const struct kwq_stat *st, bool first)
 	fputs(first ? "{" : ",{", stdout);
 	json_bytes(stdout, "queue", name, strlen(name));
 	putchar(',');
-	json_limit("items", limit_of_queue(st->items, st->max_items));
+	json_limit("items", items_of_queue(st));
 	putchar(',');
 	json_limit("bytes", limit_of_queue(st->bytes, st->max_bytes));
 	putchar('}');

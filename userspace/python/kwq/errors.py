@@ -100,7 +100,7 @@ _ERRORS: dict[int, tuple[type[Error], str]] = {
     errno.EBADF: (Forbidden, "the handle lacks the right for this call"),
     errno.EBUSY: (Busy, "the queue has a follower already, or another thread reads its changes"),
     errno.ECANCELED: (DrainEnded, "a shut down ended the wait"),
-    errno.EDQUOT: (QuotaExceeded, "the owner's quota of queues or memory is used up"),
+    errno.EDQUOT: (QuotaExceeded, "the owner's quota, or that of the caller's calls, is used up"),
     errno.EEXIST: (Exists, "a queue has this name already"),
     errno.EINVAL: (InvalidArgument, "an argument is not valid"),
     errno.EMSGSIZE: (InvalidArgument, "too long: a key has 1 to 4096 bytes, a value up to 65536, a group up to 255"),
