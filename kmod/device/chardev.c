@@ -1138,7 +1138,8 @@ static long queue_changes(struct file *file, struct kwq_changes_args __user *uar
 	ret = kwq_wait_for_changes(handle, arg.of_queue, &patience) ?:
 	      kwq_batch_list_items(handle, &arg.batch, &request);
 	after = kwq_end_reading(handle, &of_queue);
-	if (ret >= 0 && (kwq_put_user(after, &uarg->after) || kwq_put_user(of_queue, &uarg->of_queue)))
+	if (ret >= 0 &&
+	    (kwq_put_user(after, &uarg->after) || kwq_put_user(of_queue, &uarg->of_queue)))
 		ret = -EFAULT;
 	if (arg.flags & KWQ_CHANGES_RELATIVE && (arg.resume || ret == -ERESTARTSYS))
 		ret = put_resume(&uarg->resume, handle->keyed, patience.deadline, ret);

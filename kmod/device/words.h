@@ -84,8 +84,9 @@ fault:
  */
 #define kwq_put_user(value, to)						\
 ({									\
-	const typeof(*(to)) value_ = (value);				\
-	kwq_words_to_user(to, &value_, sizeof(value_));			\
+	typeof(to) to_ = (to);						\
+	const typeof(*to_) value_ = (value);				\
+	kwq_words_to_user(to_, &value_, sizeof(value_));		\
 })
 
 /**

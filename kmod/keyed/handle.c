@@ -214,8 +214,8 @@ void kwq_handle_flush(struct kwq_handle *handle)
 }
 
 /*
- * Copies the name of the group behind the key, and takes a reference to the value. Returns -EMSGSIZE
- * if they do not fit, or -EDQUOT if the user's calls have too many values.
+ * Copies the name of the group behind the key, and takes a reference to the value. Returns
+ * -EMSGSIZE if they do not fit, or -EDQUOT if the user's calls have too many values.
  */
 static noinline int get_more(const struct kwq_handle *handle, struct kwq_keyed_item *ki,
 			     struct kwq_got_buffer *buffer)

@@ -44,8 +44,8 @@
  *	user namespace
  * @bytes: bytes taken by the queues in @nr_queues
  * @call_bytes: bytes of calls of this user that may take long: see kwq_quota_charge_call()
- * @exempt_bytes: bytes taken by the queues in @nr_exempt, and by such calls of exempt handles; 0 for
- *	the machine
+ * @exempt_bytes: bytes taken by the queues in @nr_exempt, and by such calls of exempt handles; 0
+ *	for the machine
  * @lock: protects @refused and its list entries
  * @refused: list by &kwq_keyed.refused of queues that were refused bytes here
  * @tell: tells these queues that bytes came back

@@ -788,9 +788,9 @@ static void uncharge_call_below(struct kwq_quota *quota, const struct kwq_quota 
  *
  * Such a call waits for room, reads a value from memory that is slow, or copies one out to such
  * memory. Its user pays, not the owner of the queue, because whoever may use a queue must not use
- * up what its owner has. All calls of a user may have a sixteenth of the limit, on top of it, and at
- * least KWQ_CALL_BYTES. They do not share the limit with items: otherwise adds that wait could take
- * all of it, and each would wait for the others.
+ * up what its owner has. All calls of a user may have a sixteenth of the limit, on top of it, and
+ * at least KWQ_CALL_BYTES. They do not share the limit with items: otherwise adds that wait could
+ * take all of it, and each would wait for the others.
  *
  * Context: any.
  * Return: true, and then kwq_quota_uncharge_call() follows; false if there are too many already.

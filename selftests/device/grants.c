@@ -307,7 +307,7 @@ TEST_F(grants, epoll_that_asks_for_room_later)
 	close(epoll);
 }
 
-/* U9: a poller that asks for both would take the wake-up for an item of the outbox. It is told so. */
+/* U9: a poller that asks for both would take the wake-up for an item of the outbox, and is told. */
 TEST_F(grants, exclusive_poller_of_both)
 {
 	int both = epoll_on(self->q, EPOLLIN | EPOLLOUT | EPOLLEXCLUSIVE);

@@ -299,8 +299,8 @@ TEST_F(values, counts_as_memory)
 }
 
 /*
- * L10: no add drops a count for room, however large its value. It once dropped all of them, and then
- * one more.
+ * L10: no add drops a count for room, however large its value. It once dropped all of them, and
+ * then one more.
  */
 TEST_F(values, large_ones_beside_many_counts)
 {

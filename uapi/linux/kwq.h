@@ -324,9 +324,9 @@ struct kwq_config {
  * and &kwq_add_args.deadline. So a manager decides what comes into this queue: it takes keys from
  * the outbox, and puts them here by RESTORE, perhaps with a token. The outbox checks no mode:
  * whoever may add to this queue may add to it. But a request to the outbox has only the rights of
- * the descriptor &kwq_create_args.outbox, so FORGET and REQUEUES need the right to read of that one,
- * too. Once this queue is shut down, adds are refused, also those that wait in the outbox. It has no
- * board.
+ * the descriptor &kwq_create_args.outbox, so FORGET and REQUEUES need the right to read of that
+ * one, too. Once this queue is shut down, adds are refused, also those that wait in the outbox. It
+ * has no board.
  */
 #define KWQ_CREATE_OUTBOX	(1U << 6)
 
@@ -616,8 +616,8 @@ struct kwq_add_args {
  * item, with a count of 0.
  *
  * Results: KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED, KWQ_WAITING, KWQ_DEAD, KWQ_DIRTY.
- * Errors: ENOMEM (also if more than 128 keys have the same place in the queue's table, which does not
- * happen by chance), ESHUTDOWN, and
+ * Errors: ENOMEM (also if more than 128 keys have the same place in the queue's table, which does
+ * not happen by chance), ESHUTDOWN, and
  *
  * - EDQUOT: the queue's owner has too much memory in queues, or the calls of the user that opened
  *   the descriptor have too much
@@ -1113,8 +1113,8 @@ struct kwq_got_extra {
  * Return: the number of items fetched.
  * Errors: EINTR, ETIMEDOUT, those of &struct kwq_batch_args, and
  *
- * - EDQUOT: with extras, and other calls of the user that opened the descriptor copy too many values
- *   or wait with too much memory
+ * - EDQUOT: with extras, and other calls of the user that opened the descriptor copy too many
+ *   values or wait with too much memory
  * - EAGAIN: nothing is ready, and the call must not wait
  * - EMSGSIZE: the first key, with its group and value if extras are wanted, does not fit; or a
  *   batch has more than KWQ_BATCH_MAX entries

@@ -111,8 +111,8 @@ static int nr_waiting(struct kwq_keyed *keyed)
 }
 
 /* Starts an adder that uses this handle of the queue, and returns once it waits. */
-static struct adder *start_by(struct kunit *test, struct kwq_handle *handle, int i, u8 byte, u32 len,
-			      ktime_t deadline)
+static struct adder *start_by(struct kunit *test, struct kwq_handle *handle, int i, u8 byte,
+			      u32 len, ktime_t deadline)
 {
 	struct room_test *t = test->priv;
 	struct adder *a = &t->adders[i];
