@@ -976,6 +976,7 @@ static inline int q_grant(int q, const char *key, __u64 token)
 	ret = request(q, KWQ_IOC_RESTORE, &op);
 	REQUIRE(is_poison(results + 1, GUARD));
 	REQUIRE(ret < 0 || ret == 1);
+	result_is_lost |= ret == 1 && results[0] == -EFAULT;
 	return ret < 0 ? ret : results[0];
 }
 

@@ -170,7 +170,7 @@ const char *meaning(int err)
 	case ECANCELED:
 		return "a kwq shutdown ended the drain; not everything is done";
 	case EDQUOT:
-		return "quota exceeded by the queues of the owner, or by your calls (see kwq limits)";
+		return "quota exceeded by the owner, or by your calls (see kwq limits)";
 	case EEXIST:
 		return "a queue of that name exists (--or-open opens it)";
 	case EMSGSIZE:
