@@ -1100,7 +1100,7 @@ static long queue_follow(struct file *file, struct kwq_follow_args __user *uarg)
 	/* Check that the number can be written, while nothing has changed yet. */
 	if (kwq_put_user(arg.number, &uarg->number))
 		return -EFAULT;
-	/* A handle that follows cannot stop, so no fault is injected into what was checked above. */
+	/* A handle that follows cannot stop, so no fault is injected into what was checked. */
 	return kwq_follow(handle, &arg.number) ?: put_user(arg.number, &uarg->number);
 }
 
