@@ -541,11 +541,14 @@ static void no_memory_for_a_quota(struct kunit *test)
 	struct kwq_quota *quota;
 	bool injected = true;
 
+	/* Leaves two free places in the slab, which then need not allocate in the runs below. */
+	quota = kwq_quota_add_queue(&t->ns, KUIDT_INIT(FIRST), false);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(quota));
+	kwq_quota_remove_queue(quota, false);
 	/*
-	 * O4: no memory for the user's quota, or for that of the namespace's owner. The
-	 * slab may allocate in between, in one run and not in another, and can do without.
-	 * So the second quota can be refused in two runs. The last run injects nothing, and
-	 * must succeed.
+	 * O4: no memory for the user's quota, or for that of the namespace's owner. Other
+	 * allocations may fail without harm. So the second quota can be refused in two runs.
+	 * The last run injects nothing, and must succeed.
 	 */
 	for (nth = 1; injected; nth++) {
 		current->fail_nth = nth;
