@@ -306,7 +306,7 @@ free_keyed:
  * kwq_keyed_set_outbox() - let the adds of a queue go to another one
  * @keyed: the queue; nobody uses it yet
  * @outbox: the other one; @keyed takes a reference
- * @rights: KWQ_RIGHT_* bits. Whatever goes to the outbox through @keyed has these (U9)
+ * @rights: KWQ_RIGHT_* bits. A request that @keyed passes on has these (U9)
  *
  * Return: 0; -EINVAL if they have different clocks, or if @outbox has an outbox itself.
  */

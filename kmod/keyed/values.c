@@ -5,8 +5,8 @@
  * A value is an object of its own, allocated and filled before the lock is taken. An item
  * points to its value, and a later value takes its place. A get takes a reference under the
  * lock, and copies the bytes to the program without it. The queue counts the bytes of a value
- * as long as an item points to it. Whoever copies it out pays for it as for memory of its own call,
- * because a slow reader may keep the value long after it has left the item (O9).
+ * as long as an item points to it. A reader pays for it as for memory of its own call, because a
+ * slow one may keep the value long after it has left the item (O9).
  */
 #include <linux/mm.h>
 #include <linux/refcount.h>
