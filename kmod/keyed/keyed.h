@@ -1413,6 +1413,7 @@ extern unsigned int kwq_max_queues;
 extern unsigned long kwq_max_user_bytes;
 extern unsigned long kwq_max_total_bytes;
 #if IS_ENABLED(CONFIG_KUNIT)
+struct kwq_quota *kwq_new_quota(gfp_t gfp);
 extern wait_queue_head_t kwq_quota_ended;
 extern const struct kernel_param_ops kwq_quota_bytes_ops;
 extern const struct kernel_param_ops kwq_quota_queues_ops;

@@ -281,6 +281,12 @@ static void free_quotas(struct kwq_quota *quota)
 	}
 }
 
+VISIBLE_IF_KUNIT struct kwq_quota *kwq_new_quota(gfp_t gfp)
+{
+	KUNIT_STATIC_STUB_REDIRECT(kwq_new_quota, gfp);
+	return kzalloc(sizeof(struct kwq_quota), gfp);
+}
+
 /*
  * Allocates the most quotas that a user of a namespace may need: one for each namespace up
  * to the initial one.
@@ -290,7 +296,7 @@ static struct kwq_quota *make_quotas(const struct user_namespace *ns)
 	struct kwq_quota *quotas_made = NULL, *quota;
 
 	for (; ns; ns = ns->parent) {
-		quota = kzalloc(sizeof(*quota), GFP_KERNEL_ACCOUNT);
+		quota = kwq_new_quota(GFP_KERNEL_ACCOUNT);
 		if (!quota) {
 			free_quotas(quotas_made);
 			return NULL;

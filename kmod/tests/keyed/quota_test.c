@@ -533,39 +533,35 @@ static void queue_itself_counts(struct kunit *test)
 		kwq_keyed_put(creator.keyed);
 }
 
-#ifdef CONFIG_FAILSLAB
+/* How many quotas the replacement of kwq_new_quota() allocates. */
+static int quotas_left;
+
+static struct kwq_quota *new_quota_of_few(gfp_t gfp)
+{
+	return quotas_left-- > 0 ? kzalloc(sizeof(struct kwq_quota), gfp) : NULL;
+}
+
+/* O4: no memory for the user's quota, or for that of the namespace's owner. */
 static void no_memory_for_a_quota(struct kunit *test)
 {
 	struct quota_test *t = test->priv;
-	int nth, refused = 0;
 	struct kwq_quota *quota;
-	bool injected = true;
+	int left;
 
-	/* Leaves two free places in the slab, which then need not allocate in the runs below. */
-	quota = kwq_quota_add_queue(&t->ns, KUIDT_INIT(FIRST), false);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(quota));
-	kwq_quota_remove_queue(quota, false);
-	/*
-	 * O4: no memory for the user's quota, or for that of the namespace's owner. Other
-	 * allocations may fail without harm. So the second quota can be refused in two runs.
-	 * The last run injects nothing, and must succeed.
-	 */
-	for (nth = 1; injected; nth++) {
-		current->fail_nth = nth;
+	kunit_activate_static_stub(test, kwq_new_quota, new_quota_of_few);
+	for (left = 0; left < 2; left++) {
+		quotas_left = left;
 		quota = kwq_quota_add_queue(&t->ns, KUIDT_INIT(FIRST), false);
-		injected = !current->fail_nth;
-		current->fail_nth = 0;
-		if (IS_ERR(quota)) {
-			KUNIT_EXPECT_EQ(test, PTR_ERR(quota), -ENOMEM);
-			KUNIT_EXPECT_TRUE(test, injected);
-			refused++;
-		} else {
+		KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(quota), -ENOMEM);
+		if (!IS_ERR(quota))
 			kwq_quota_remove_queue(quota, false);
-		}
 	}
-	KUNIT_EXPECT_GE(test, refused, 2);
+	quotas_left = left;
+	quota = kwq_quota_add_queue(&t->ns, KUIDT_INIT(FIRST), false);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(quota), 0);
+	if (!IS_ERR(quota))
+		kwq_quota_remove_queue(quota, false);
 }
-#endif
 
 /* The end of a queue begins, but the worker has not started yet. */
 static void begin_end(struct kunit *test, struct kwq_keyed *keyed)
@@ -824,9 +820,7 @@ static struct kunit_case quota_test_cases[] = {
 	KUNIT_CASE(told_queue_goes),
 	KUNIT_CASE(quota_can_be_read),
 	KUNIT_CASE(queue_itself_counts),
-#ifdef CONFIG_FAILSLAB
 	KUNIT_CASE(no_memory_for_a_quota),
-#endif
 	KUNIT_CASE(large_queue_is_freed_elsewhere),
 	KUNIT_CASE(create_waits_for_what_is_being_freed),
 	KUNIT_CASE(end_is_passed_on),

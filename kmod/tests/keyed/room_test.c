@@ -514,8 +514,8 @@ static void shut_down_before_a_wait_in_the_outbox(struct kunit *test)
 	a->key = (struct kwq_key){ a->bytes, 1 };
 	a->wait.patience.deadline = KTIME_MAX;
 	a->wait.handle = front->outbox;
-	wait_for_room(a);
-	KUNIT_EXPECT_EQ(test, a->ret, 0);
+	kwq_test_thread_start(test, &a->thread, wait_for_room, a);
+	expect_end(test, a, 0);
 	expect_nobody_waits(test);
 	kwq_handle_close(front);
 }
@@ -549,8 +549,8 @@ static void quota_counts_adds_that_wait(struct kunit *test)
 	b->key = (struct kwq_key){ b->bytes, 1 };
 	b->wait.patience.deadline = KTIME_MAX;
 	b->wait.handle = t->handle;
-	add_or_wait(b);
-	KUNIT_EXPECT_EQ(test, b->ret, -EDQUOT);
+	kwq_test_thread_start(test, &b->thread, add_or_wait, b);
+	expect_end(test, b, -EDQUOT);
 	KUNIT_EXPECT_EQ(test, nr_waiting(t->keyed), 1);
 	kwq_quota_uncharge_call(t->handle, KWQ_CALL_BYTES - bytes);
 	WRITE_ONCE(kwq_max_total_bytes, before);
