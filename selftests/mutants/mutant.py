@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Reads the mutants of this folder, plants them and judges whether they were found.
 
-mutant.py list [NAME...]        name, suite, and programs or KUnit suites of these mutants, or of all
+mutant.py list [NAME...]        key, name, suite, and programs or KUnit suites of these mutants, or of all. Those that
+                                change the same file follow each other. The key changes with the mutant and with the
+                                sources that its suite compiles.
 mutant.py check TREE            checks that every mutant fits the sources in TREE, and names existing KUnit cases
 mutant.py plant NAME TREE       changes the sources in TREE
 mutant.py judge NAME RESULTS    prints the test that found it, from the results of its suite
@@ -19,6 +21,8 @@ A mutant is a file NAME.diff, which begins with
 Hunks follow. Each is a line "--- FILE" and then lines as in a unified diff, without line numbers. The text before the
 change must occur exactly once in the file, so a hunk has enough context to be unique.
 """
+import functools
+import hashlib
 import json
 import os.path
 import re
@@ -26,14 +30,41 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).absolute().parent
+TOP = HERE.parents[1]
 HEAD = ('class', 'suite', 'finds')
+
+# The files and folders that each suite compiles or runs. A suite that is not named needs all.
+MODULE = ('Kbuild', 'kmod', 'uapi')
+FOLDERS = {
+    'host': ('kmod/core', 'uapi', 'userspace'),
+    'model': ('kmod/core', 'uapi', 'selftests/model'),
+    'kunit-debug': (*MODULE, 'selftests/vm/debug.config'),
+    'kunit-uml': (*MODULE, 'selftests/vm/uml.config'),
+}
+ALL_FOLDERS = (*MODULE, 'userspace', 'selftests/cluster', 'selftests/device', 'selftests/fuzz', 'selftests/vm/init.c')
+
+
+@functools.cache
+def fingerprint(suite):
+    """A checksum of the sources of a suite."""
+    checksum = hashlib.sha256()
+    for folder in FOLDERS.get(suite, ALL_FOLDERS):
+        top = TOP / folder
+        for path in sorted(top.rglob('*')) if top.is_dir() else [top]:
+            if path.is_file() and '__pycache__' not in path.parts:
+                checksum.update(f'{path.relative_to(TOP)}\0'.encode() + path.read_bytes())
+    return checksum.hexdigest()
+
+
+HOST_PROGRAM = re.compile(r'\b(?:cluster|test|unit)-[a-z-]+')
 
 
 class Mutant:
     def __init__(self, name):
         self.name = name
         self.hunks = []     # file, text before, text after
-        head, *hunks = re.split(r'^--- ', (HERE / f'{name}.diff').read_text(), flags=re.M)
+        self.text = (HERE / f'{name}.diff').read_text()
+        head, *hunks = re.split(r'^--- ', self.text, flags=re.M)
         for word in HEAD:
             match = re.search(rf'^{word}: (.*)$', head, re.M)
             if not match:
@@ -70,11 +101,17 @@ class Mutant:
             yield from re.findall(r'\w+', cases)
 
     def chosen(self):
-        """The suite, and a pattern that matches at least the KUnit suites that must find the mutant."""
-        suites = re.findall(r'kwq-[a-z-]*', self.finds.pattern)
-        if self.suite != 'kunit-uml' or not suites:
-            return self.suite
-        return f'{self.suite} {os.path.commonprefix(suites)}*'
+        """The suite, and its programs, or a pattern that matches at least the KUnit suites, that must find the mutant."""
+        if self.suite == 'kunit-uml':
+            suites = re.findall(r'kwq-[a-z-]*', self.finds.pattern)
+            return f'{self.suite} {os.path.commonprefix(suites)}*' if suites else self.suite
+        if self.suite == 'host':
+            return ' '.join([self.suite, *sorted(set(HOST_PROGRAM.findall(self.finds.pattern)))])
+        return self.suite
+
+    def key(self):
+        text = f'{self.text}\0{fingerprint(self.suite.split()[0])}'
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
 
     def judge(self, failed):
         """Returns the failure that found the mutant."""
@@ -96,8 +133,9 @@ def names():
 def main():
     command, *args = sys.argv[1:]
     if command == 'list':
-        for name in args or names():
-            print(name, Mutant(name).chosen())
+        mutants = [Mutant(name) for name in args or names()]
+        for mutant in sorted(mutants, key=lambda it: (it.chosen().split()[0], it.hunks[0][0], it.chosen())):
+            print(mutant.key(), mutant.name, mutant.chosen())
     elif command == 'check':
         tests = '\n'.join(path.read_text() for path in Path(args[0], 'kmod/tests').rglob('*.c'))
         for name in names():

@@ -1,27 +1,57 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Plants bugs in a copy of this checkout, one at a time, and runs the suite that must find each. A bug is found if the
+# Plants bugs in copies of this checkout, one at a time in each, and runs the suite that must find each. A bug is found if the
 # module builds with it and the test named in its file fails; see mutant.py. The table of results goes to
 # build/mutants.txt. The bugs of the shell's model are in selftests/spin/mutants.
 #
+# The cache has a record of the bugs that were found. A bug in it is not planted again until its file, or a source of its
+# suite, changes. So a run that was stopped goes on where it was.
+#
 # MUTANTS='early-ready* ...'  only these
 # MUTANTS=short               the quick ones that `make test` plants, as proof that mutants are still found
+# AGAIN=1                     also those that were found before
+# COPIES=2                    so many at a time: one for each processor
 # TAP=1                       TAP on stdout instead of the table
 . "$(dirname "$0")/../vm/common.sh"
 
 HERE=$TOP/selftests/mutants
 WORK=$BUILD/mutants
-TREE=$WORK/tree
+FOUND=$CACHE/mutants-found
 SHORT='duplicate-hand-out lost-wakeup-unfetch timer-after-free'
 
 read -ra patterns <<<"${MUTANTS:-*}"
 [ "${MUTANTS:-}" != short ] || read -ra patterns <<<"$SHORT"
 
+# Makes the copy $copy, with a cache of its own for the kernel that is built from the copy's sources. It shares the others.
+make_copy() {
+	local file name out
+
+	tree=$WORK/$copy/tree cache=$WORK/$copy/cache
+	mkdir -p "$tree" "$cache/kwq"
+	for file in "$CACHE"/*; do
+		name=${file##*/}
+		case $name in
+		lock-* | "${FOUND##*/}" | *.part) ;;
+		uml-tree-*)
+			[ ! -d "$cache/kwq/$name" ] || continue
+			# Nothing writes the files of a kernel's source, so the copies share them.
+			rm -rf "$cache/kwq/$name.part"
+			cp -al "$file" "$cache/kwq/$name.part"
+			for out in "$file"/out-*; do
+				rm -rf "$cache/kwq/$name.part/${out##*/}"
+				cp -a "$out" "$cache/kwq/$name.part/"
+			done
+			mv "$cache/kwq/$name.part" "$cache/kwq/$name"
+			;;
+		*) ln -sfn "$file" "$cache/kwq/$name" ;;
+		esac
+	done
+}
+
 # Writes only files that differ, so that unchanged files are not compiled again.
 fresh_tree() {
-	mkdir -p "$TREE"
-	rsync -rclp --delete --exclude=/build --exclude=/.git "$TOP/" "$TREE/"
+	rsync -rclp --delete --exclude=/build --exclude=/.git "$TOP/" "$tree/"
 }
 
 # run_suite LOGS SUITE [PROGRAMS or a pattern of KUnit suites]: runs a suite in the copy, with short time limits: a bug
@@ -29,36 +59,27 @@ fresh_tree() {
 run_suite() {
 	local status=0
 
-	env -u KWQ_LOCKED -u TABLE -u TAP SUITES="$2" PROGRAMS="${3:-}" KUNIT="${3:-}" \
+	env -u KWQ_LOCKED -u TABLE -u TAP XDG_CACHE_HOME="$cache" JOBS=1 \
+		SUITES="$2" PROGRAMS="${*:3}" TESTS="${*:3}" KUNIT="${3:-}" \
 		UML_SECONDS=60 PROGRAM_SECONDS=100 MACHINE_SECONDS=300 \
-		"$TREE/selftests/vm/run-tests.sh" >"$WORK/said" 2>&1 </dev/null || status=$?
+		"$tree/selftests/vm/run-tests.sh" >"$WORK/$copy/said" 2>&1 </dev/null || status=$?
 	rm -rf "$1"
-	cp -r "$TREE/build/logs" "$1"
-	cp "$WORK/said" "$1/run-tests.log"
+	cp -r "$tree/build/logs" "$1"
+	cp "$WORK/$copy/said" "$1/run-tests.log"
 	return $status
 }
 
-# Without a bug each suite must pass, with all programs that the mutants need. Otherwise a failure proves nothing.
-run_without() {
-	local suite programs
+# without SUITE [PROGRAMS]: without a bug each suite must pass, with all programs that the mutants need. Otherwise a failure
+# proves nothing.
+without() {
+	local found=yes
 
 	fresh_tree
-	while read -r suite programs; do
-		progress "without a bug: $suite"
-		run_suite "$WORK/without-$suite" "$suite" "$programs" || {
-			tail -n 20 "$WORK/said" >&2
-			die "$suite fails without a bug"
-		}
-	done < <("$HERE/mutant.py" list "${mutants[@]}" | awk '
-		$2 == "kunit-uml" { $3 = "" }
-		!($2 SUBSEP $3 in seen) {
-			seen[$2, $3]
-			programs[$2] = programs[$2] " " $3
-		}
-		END {
-			for (suite in programs)
-				print suite, programs[suite]
-		}' | sort -r)
+	run_suite "$WORK/without-$1" "$@" || {
+		tail -n 20 "$WORK/$copy/said" >&2
+		found=NO
+	}
+	printf '%s\t%s\n' "$1" "$found"
 }
 
 # one NAME SUITE [PROGRAMS]: prints a line of the table.
@@ -66,11 +87,66 @@ one() {
 	local began=$SECONDS found=yes verdict
 
 	fresh_tree
-	"$HERE/mutant.py" plant "$1" "$TREE"
+	"$HERE/mutant.py" plant "$1" "$tree"
 	# The suite should fail; judge checks how.
 	run_suite "$WORK/$1" "${@:2}" || true
-	verdict=$("$HERE/mutant.py" judge "$1" "$TREE/build/results/$2.json") || found=NO
+	verdict=$("$HERE/mutant.py" judge "$1" "$tree/build/results/$2.json") || found=NO
 	printf '%s\t%s\t%s\t%s\t%d\t%s\n' "$1" "${verdict%%$'\t'*}" "${*:2}" "$found" $((SECONDS - began)) "${verdict#*$'\t'}"
+}
+
+# One copy at a time, until it closes the file.
+lock_lines() {
+	exec 7>"$WORK/lock"
+	flock 7
+}
+
+# The next line of the list that all copies share, in $words.
+next() {
+	lock_lines
+	IFS=' ' read -r -a words <&6 || words=()
+	exec 7>&-
+	[ ${#words[@]} -gt 0 ]
+}
+
+# Each copy takes one after the other.
+take_withouts() {
+	local words
+
+	while next; do
+		progress "without a bug: ${words[0]}"
+		without "${words[@]}" >>"$WORK/withouts"
+	done
+}
+
+take_mutants() {
+	local words line key name found by
+
+	while next; do
+		key=${words[0]}
+		line=$(one "${words[@]:1}")
+		IFS=$'\t' read -r name _ _ found _ by <<<"$line"
+		lock_lines
+		printf '%s\n' "$line" >>"$WORK/lines"
+		[ "$found" = NO ] || printf '%s %s\n' "$key" "$line" >>"$FOUND"
+		progress "$(wc -l <"$WORK/lines") of ${#mutants[@]}: $name$([ "$found" = yes ] || printf ' NOT FOUND: %s' "$by")"
+		exec 7>&-
+	done
+}
+
+# in_copies FUNCTION FILE: calls the function in each copy, for the lines of the file.
+in_copies() {
+	local copy tree cache pids=() pid
+
+	exec 6<"$2"
+	for ((copy = 1; copy <= ${COPIES:-$JOBS}; copy++)); do
+		make_copy
+		"$1" &
+		pids+=($!)
+	done
+	for pid in "${pids[@]}"; do
+		wait "$pid" || die "a copy ended"
+	done
+	exec 6<&-
 }
 
 [ -z "$("$HERE/mutant.py" check "$TOP")" ] || die "$("$HERE/mutant.py" check "$TOP")"
@@ -85,27 +161,60 @@ done
 [ ${#mutants[@]} -gt 0 ] || die "there is no mutant ${patterns[*]}"
 
 lock_build
-mkdir -p "$WORK"
-run_without
+mkdir -p "$WORK" "$CACHE"
+touch "$FOUND"
+[ -z "${AGAIN:-}" ] || : >"$FOUND"
 : >"$WORK/lines"
-number=0 failed=0
-[ -z "${TAP:-}" ] || printf 'TAP version 13\n1..%d\n' ${#mutants[@]}
-while read -r -a words; do
-	number=$((number + 1))
-	progress "$number of ${#mutants[@]}: ${words[*]}"
-	line=$(one "${words[@]}")
-	IFS=$'\t' read -r name class _ found _ by <<<"$line"
-	printf '%s\n' "$line" >>"$WORK/lines"
-	[ "$found" = yes ] || failed=1
-	if [ -z "${TAP:-}" ]; then
-		[ "$found" = yes ] || progress "$name: $by"
-	elif [ "$found" = yes ]; then
-		printf 'ok %d - %s: %s\n# %s\n' "$number" "$name" "$class" "$by"
+: >"$WORK/todo"
+: >"$WORK/withouts"
+while read -r key name words; do
+	if line=$(grep -m 1 "^$key " "$FOUND"); then
+		printf '%s\n' "${line#* }" >>"$WORK/lines"
 	else
-		printf 'not ok %d - %s: %s\n# %s\n' "$number" "$name" "$class" "$by"
+		printf '%s %s %s\n' "$key" "$name" "$words" >>"$WORK/todo"
 	fi
 done < <("$HERE/mutant.py" list "${mutants[@]}")
+progress "$(wc -l <"$WORK/todo") of ${#mutants[@]} mutants to plant; the others were found before, with the same sources"
 
+# What all copies share is built before there are any: the kernels, and User-Mode Linux with its first kwq.
+"$VM/packages.sh"
+"$VM/kernel.sh" source >/dev/null
+for suite in $(awk '{ print $3 }' "$WORK/todo" | sort -u); do
+	case $suite in
+	kunit-uml) "$VM/kernel.sh" uml ;;
+	*-debug) "$VM/kernel.sh" debug ;;
+	host) "$VM/nats-server.sh" trixie ;;
+	*-stock | cluster-*) "$VM/kernel.sh" stock ;;
+	esac >/dev/null
+done
+awk '
+	$3 == "kunit-uml" { $4 = "" }
+	{
+		programs[$3]
+		for (i = 4; i <= NF; i++)
+			if ($i && !($3 SUBSEP $i in seen)) {
+				seen[$3, $i]
+				programs[$3] = programs[$3] " " $i
+			}
+	}
+	END {
+		for (suite in programs)
+			print suite programs[suite]
+	}' "$WORK/todo" | sort -r >"$WORK/suites"
+in_copies take_withouts "$WORK/suites"
+if grep -q NO "$WORK/withouts"; then
+	die "fails without a bug: $(awk -F '\t' '$2 == "NO" { print $1 }' "$WORK/withouts" | xargs)"
+fi
+in_copies take_mutants "$WORK/todo"
+
+status=0
+[ "$(awk -F '\t' '$4 == "yes"' "$WORK/lines" | wc -l)" = ${#mutants[@]} ] || status=1
+sort -o "$WORK/lines" "$WORK/lines"
 "$HERE/mutant.py" table "$WORK/lines" >"$BUILD/mutants.txt"
-[ -n "${TAP:-}" ] || cat "$BUILD/mutants.txt"
-exit $failed
+if [ -n "${TAP:-}" ]; then
+	awk -F '\t' -v nr=${#mutants[@]} 'BEGIN { printf "TAP version 13\n1..%d\n", nr }
+		{ printf "%s %d - %s: %s\n# %s\n", ($4 == "yes" ? "ok" : "not ok"), NR, $1, $2, $6 }' "$WORK/lines"
+else
+	cat "$BUILD/mutants.txt"
+fi
+exit $status

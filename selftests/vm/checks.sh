@@ -5,6 +5,9 @@
 #
 #   CHECKS='words links'   only these; by default all but coccinelle, which takes three minutes
 #
+# Some checks depend only on a file and on the tool. The cache has a record of the files that passed them, so only
+# changed files are read again.
+#
 # shellcheck disable=SC2317 # the checks are called by their names
 . "$(dirname "$0")/common.sh"
 
@@ -33,6 +36,27 @@ files() {
 	git ls-files --cached --others --exclude-standard -- "$@" | sort -u | while read -r file; do
 		[ ! -f "$file" ] || printf '%s\n' "$file"
 	done
+}
+
+# once VERSION COMMAND...: runs the command with the files on stdin, except those that it has passed before: with this version,
+# these arguments and the same content.
+once() {
+	local record=$CACHE/passed-checks what all new status=0
+
+	what=$(printf '%s\n' "$@" | sha256sum | cut -c 1-16)
+	all=$WORK/$what.all new=$WORK/$what.new
+	shift
+	mkdir -p "$WORK"
+	touch "$record"
+	xargs -r -d '\n' sha256sum | sed "s/^/$what /" >"$all"
+	grep -vxFf "$record" "$all" >"$new" || true
+	sed 's/^[^ ]* [^ ]*  //' "$new" | xargs -r -d '\n' -P "$JOBS" -n 16 "$@" >"$WORK/$what.said" 2>&1 || status=1
+	if [ "$status" = 0 ] && [ ! -s "$WORK/$what.said" ]; then
+		cat "$new" >>"$record"
+	else
+		cat "$WORK/$what.said"
+	fi
+	return "$status"
 }
 
 check_spdx() {
@@ -68,15 +92,15 @@ for file in sys.stdin.read().splitlines():
 }
 
 # checkpatch IGNORE PATTERN...: runs in a folder of its own, because checkpatch writes a file to the top of a
-# repository.
+# repository. Its path names its version. It fails by its output, so that the other groups of files are read too.
 checkpatch() {
 	local ignore=$1
 	shift
 
-	files "$@" | sed "s|^|$TOP/|" |
-		(cd "$WORK" && xargs -r -P "$JOBS" -n 16 "$SOURCE/scripts/checkpatch.pl" --root="$SOURCE" --strict --no-tree \
+	files "$@" | sed 's|^|../../|' |
+		(cd "$WORK" && once '' "$SOURCE/scripts/checkpatch.pl" --root="$SOURCE" --strict --no-tree \
 			--no-summary --terse --show-types ${ignore:+--ignore "$ignore"} -f) |
-		sed "s|^$TOP/||"
+		sed 's|^\.\./\.\./||' || true
 }
 
 check_checkpatch() {
@@ -107,7 +131,7 @@ check_checkpatch() {
 }
 
 check_kernel_doc() {
-	files 'kmod/*.[ch]' 'uapi/*.h' "${BENCH[@]}" | xargs -r "$SOURCE/scripts/kernel-doc" -none -Wall -Werror
+	files 'kmod/*.[ch]' 'uapi/*.h' "${BENCH[@]}" | once '' "$SOURCE/scripts/kernel-doc" -none -Wall -Werror
 }
 
 # sparse_and_W1 NAME KDIR ARGUMENT...: builds in a new copy, because make would skip files that it considers up to
@@ -205,12 +229,10 @@ check_abi32() {
 	make -s -C selftests/device O="$WORK/abi32" KSELFTEST_INC="$SOURCE/tools/testing/selftests" abi32
 }
 
+# Every script is read again if one changes that others source.
 check_shellcheck() {
-	local scripts
-	scripts=$(files | xargs grep -lE '^#!.*\b(ba)?sh$' || true)
-
-	# shellcheck disable=SC2086 # a list of words
-	shellcheck -x -P SCRIPTDIR -f gcc $scripts
+	files | xargs grep -lE '^#!.*\b(ba)?sh$' |
+		once "$(shellcheck --version; files '*.sh' | xargs sha256sum)" shellcheck -x -P SCRIPTDIR -f gcc
 }
 
 # No name is unused or unknown. The package and its examples have the types that they declare, and short lines. So have the
@@ -444,6 +466,7 @@ printf 'TAP version 13\n1..%d\n' ${#checks[@]}
 number=0 failed=0
 for check in "${checks[@]}"; do
 	number=$((number + 1))
+	began=$SECONDS
 	log=$LOGS/check-$check.log
 	# A check fails by its status or by any output.
 	attempt "$log" "check_${check//-/_}"
@@ -454,5 +477,6 @@ for check in "${checks[@]}"; do
 		head -n 60 "$log" | sed 's/^/# /'
 		failed=1
 	fi
+	printf '# %s took %d s\n' "$check" $((SECONDS - began))
 done
 exit $failed

@@ -205,14 +205,15 @@ built() {
 # uml NAME [queue]: builds a User-Mode Linux from NAME.config. With "queue" kwq has no device. Both have one output folder, and
 # only kwq is compiled again. Its tree shares all files with the source tree except the two that
 # make drivers/kwq a part of it. Each checkout that uses the cache copies its own kwq there, and compares files by content
-# and not by age. So only changed files are compiled.
+# and not by age. So only changed files are compiled. The output folder is in the tree, so that make names all files relative
+# to it, and a copy of both compiles nothing again.
 uml() {
 	local name=$1 image=$1${2:+-$2} device='CONFIG_KWQ_DEV=y' source dir tree parts=(kmod) part files
 	[ "$image" = uml ] || device='# CONFIG_KWQ_DEV is not set'
 	[ "$name" != uml-bench ] || parts+=(selftests/bench/native)
 	source=$(source_tree)
-	dir=$CACHE/$name-${source##*/source-}-$(fingerprint "$VM/$name.config")
 	tree=$CACHE/$name-tree-${source##*/source-}
+	dir=$tree/out-$(fingerprint "$VM/$name.config")
 
 	lock_cache "$name"
 	if [ ! -d "$tree" ]; then

@@ -5,6 +5,7 @@
 #
 #   SUITES='kselftest-stock ...'  only these suites
 #   PROGRAMS='wait* lease'        only these programs of the kselftests
+#   TESTS='unit-* test-go'        only these programs of the host tests
 #   KUNIT='kwq-core*'             only these suites of KUnit in User-Mode Linux: one pattern
 #   OPS=, SEED=, FUZZ=            for the model of the core: selftests/model/run-tests
 #   SOAK=60, SEED=N               the minutes of the suite cluster-soak, and its first fault
@@ -132,6 +133,17 @@ demo() {
 	explain demo "$LOGS/demo.log"
 }
 
+# contents_for PROGRAM...: prints the device's content of a machine, and those that have these programs if they are chosen.
+contents_for() {
+	local program contents=device
+
+	for program in "$@"; do
+		# shellcheck disable=SC2053 # $chosen is a pattern
+		[[ $program != ${chosen:-*} ]] || contents+=" ${program%-controller}"
+	done
+	echo "$contents" | tr ' ' '\n' | sort -u | tr '\n' ' '
+}
+
 run() {
 	local programs contents suite nats_server
 
@@ -207,7 +219,7 @@ run() {
 	kselftest-stock | kselftest-stock-* | kselftest-debug | kselftest-rt-debug | kselftest-newest-debug | kselftest-kcsan | \
 		kselftest-gcov)
 		progress "kselftests on the ${1#kselftest-} kernel"
-		programs='*' contents='device exporter keep go python'
+		programs='*' contents=$(contents_for exporter keep go go-controller python)
 		case $1 in
 		# For 32-bit programs the kernels are alike, and the debug kernels are slow. They also have no network.
 		*-debug) programs='!(*_32)' contents=device ;;
