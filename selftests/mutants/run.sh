@@ -13,6 +13,8 @@
 # AGAIN=1                     also those that were found before
 # COPIES=2                    so many at a time: one for each processor
 # TAP=1                       TAP on stdout instead of the table
+#
+# shellcheck disable=SC2317 # take_withouts and take_mutants are called by their names
 . "$(dirname "$0")/../vm/common.sh"
 
 HERE=$TOP/selftests/mutants
@@ -66,7 +68,7 @@ run_suite() {
 	rm -rf "$1"
 	cp -r "$tree/build/logs" "$1"
 	cp "$WORK/$copy/said" "$1/run-tests.log"
-	return $status
+	return "$status"
 }
 
 # without SUITE [PROGRAMS]: without a bug each suite must pass, with all programs that the mutants need. Otherwise a failure
@@ -179,13 +181,13 @@ progress "$(wc -l <"$WORK/todo") of ${#mutants[@]} mutants to plant; the others 
 # What all copies share is built before there are any: the kernels, and User-Mode Linux with its first kwq.
 "$VM/packages.sh"
 "$VM/kernel.sh" source >/dev/null
-for suite in $(awk '{ print $3 }' "$WORK/todo" | sort -u); do
+awk '{ print $3 }' "$WORK/todo" | sort -u | while read -r suite; do
 	case $suite in
 	kunit-uml) "$VM/kernel.sh" uml ;;
 	*-debug) "$VM/kernel.sh" debug ;;
 	host) "$VM/nats-server.sh" trixie ;;
 	*-stock | cluster-*) "$VM/kernel.sh" stock ;;
-	esac >/dev/null
+	esac </dev/null >/dev/null
 done
 awk '
 	$3 == "kunit-uml" { $4 = "" }
