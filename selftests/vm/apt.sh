@@ -4,53 +4,52 @@
 # Packages of other architectures and releases than this machine's. The machine's own apt does not learn of them.
 # Scripts source this file after common.sh.
 
-# The servers of the releases that the machine's own sources do not name.
-DEBIAN_MIRROR=${DEBIAN_MIRROR:-http://deb.debian.org}
-UBUNTU_MIRROR=${UBUNTU_MIRROR:-http://archive.ubuntu.com}
-
 # Lists that are older than this many minutes are downloaded again.
 LISTS_MINUTES=720
+
+# debian_sources: prints Debian's own among the machine's sources, as lines "ADDRESS RELEASE COMPONENT". So the tests use the
+# same mirror or proxy as the machine.
+debian_sources() {
+	# shellcheck disable=SC2016 # apt-get's variables
+	apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Identifier: Packages' 'Origin: Debian' | sort -u
+}
+
+# debian_archive [security]: prints the address of Debian's archive, or of its security updates, which may have a server of
+# their own.
+debian_archive() {
+	local address
+
+	address=$(debian_sources | awk -v security="${1:-}" '
+		($2 ~ /-security$/) == (security != "") && $3 == "main" { print $1; exit }')
+	if [ -z "$address" ]; then
+		die "apt knows no ${1:+$1 }archive of Debian: apt-get update, and see sources.list(5)"
+	fi
+	echo "$address"
+}
 
 # sources_of ARCHITECTURE SUITE: prints lines of a sources.list. For the machine's own suite these are Debian's own among
 # the machine's sources, because other sources may lack the architecture.
 sources_of() {
-	local debian="deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $DEBIAN_MIRROR"
+	local deb='deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]' archive security
 
+	if [ "$2" = "$DEBIAN" ]; then
+		debian_sources | sed 's/^/deb /'
+		return
+	fi
+	archive=$(debian_archive) || return
+	echo "$deb $archive $2 main"
 	case $2 in
-	"$DEBIAN")
-		# shellcheck disable=SC2016 # apt-get's variables
-		apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Identifier: Packages' 'Origin: Debian' |
-			sort -u
-		;;
-	*-backports)
-		echo "$debian/debian $2 main"
-		echo "${debian/deb/deb-src}/debian $2 main"
-		;;
+	*-backports) echo "${deb/deb/deb-src} $archive $2 main" ;;
 	# Debian's unstable release has no separate updates.
-	sid) echo "$debian/debian sid main" ;;
-	noble-updates) echo "deb [signed-by=$(ubuntu_keys)] $UBUNTU_MIRROR/ubuntu $2 main" ;;
+	sid) ;;
 	*)
-		echo "$debian/debian $2 main"
 		# For s390x the release is enough, without later updates.
-		[ "$1" = s390x ] || echo "$debian/debian-security $2-security main"
+		[ "$1" != s390x ] || return 0
+		security=$(debian_archive security) || return
+		echo "$deb $security $2-security main"
 		;;
 	esac
 }
-
-# Prints the file with Ubuntu's keys, from Debian 13.
-ubuntu_keys() (
-	dir=$CACHE/ubuntu-keyring
-
-	if [ ! -d "$dir" ]; then
-		use_apt_of "$(dpkg --print-architecture)" trixie
-		rm -rf "$dir.part"
-		mkdir -p "$dir.part"
-		cd "$dir.part" || exit
-		logged ubuntu-keyring apt-get "${APT[@]}" download ubuntu-keyring
-		dpkg -x ubuntu-keyring_*.deb . && mv "$dir.part" "$dir" || exit
-	fi
-	echo "$dir/usr/share/keyrings/ubuntu-archive-keyring.gpg"
-)
 
 # use_apt_of ARCHITECTURE [SUITE]: sets "${APT[@]}" to the options with which apt sees these packages.
 use_apt_of() {

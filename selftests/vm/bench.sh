@@ -131,7 +131,7 @@ judge() {
 lock_build
 # The machine has a program with the real client-go, of this version.
 client_go=$("$VM/client-go.sh" trixie) ||
-	die "Debian 13's client-go is missing: its server must be reachable (DEBIAN_MIRROR=URL names another one)"
+	die "Debian 13's client-go is missing: apt must reach that release at the address of Debian in its sources"
 mkdir -p "$LOGS"
 rm -f "$TABLE" "$LOGS"/bench-*
 figures=$LOGS/bench

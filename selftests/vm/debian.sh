@@ -9,9 +9,9 @@
 #
 # shellcheck disable=SC2317 # the checks are called by their names
 . "$(dirname "$0")/common.sh"
+. "$VM/apt.sh"
 
 SUITE=$DEBIAN
-MIRROR=http://deb.debian.org
 WORK=$BUILD/debian
 ROOT=$WORK/root
 BASE=$CACHE/debian-$SUITE.tar
@@ -88,12 +88,16 @@ make_base() (
 	exec 9>"$CACHE/lock-debian"
 	flock 9
 	[ ! -f "$BASE" ] || exit 0
-	isolated debootstrap --variant=minbase "$SUITE" "$part" "$MIRROR/debian"
+	archive=$(debian_archive)
+	eval "$(apt-config shell http_proxy Acquire::http::Proxy)"
+	isolated env ${http_proxy:+http_proxy="$http_proxy"} debootstrap --variant=minbase "$SUITE" "$part" "$archive"
 	rm -f "$part"/var/cache/apt/archives/*.deb
 	cat >"$part/etc/apt/sources.list" <<-END
-		deb $MIRROR/debian $SUITE main
-		deb $MIRROR/debian-security $SUITE-security main
+		deb $archive $SUITE main
+		deb $(debian_archive security) $SUITE-security main
 	END
+	# A proxy of the machine's is also one for its guest.
+	apt-config dump Acquire::http Acquire::https >"$part/etc/apt/apt.conf.d/80machine"
 	# The machine is thrown away, so dpkg need not wait for the disk.
 	echo force-unsafe-io >"$part/etc/dpkg/dpkg.cfg.d/unsafe-io"
 	tar -C "$part" --numeric-owner --one-file-system -cf "$BASE.part" .

@@ -8,13 +8,8 @@
 #   debug   the same for the debug kernel of the newest series
 #
 # Modules need the headers of their kernel. When a new series comes, Debian removes the headers of the last one and keeps its
-# images. So the script takes the first of these that exists:
-#
-#   1. Debian's packages of image, modules and headers
-#   2. Ubuntu's packages; Ubuntu has some of the series for its long-term release
-#   3. a build from Debian's source of the series, with the debug kernel's drivers and without its checks
-#
-# If none exists, the script ends with status 3.
+# images. Then the kernel is built from Debian's source of the series, with the debug kernel's drivers and without its checks.
+# If Debian has no source either, the script ends with status 3.
 . "$(dirname "$0")/common.sh"
 . "$VM/apt.sh"
 
@@ -40,8 +35,8 @@ link_image() (
 	[ -e image ] && ln -sfn "usr/src/linux-headers-$2" kdir && touch in-debian-13
 )
 
-# unpack FINAL DIR RELEASE PACKAGE...: unpacks packages in DIR, which is later renamed to FINAL. The Makefile of Debian's
-# headers names folders of an installed package. The Makefile of Ubuntu's names a compiler that Debian 13 lacks.
+# unpack FINAL DIR RELEASE PACKAGE...: unpacks packages in DIR, which is later renamed to FINAL. The Makefile of the
+# headers names folders of an installed package.
 unpack() (
 	final=$1 dir=$2 release=$3
 	shift 3
@@ -52,7 +47,7 @@ unpack() (
 		dpkg -x "$package" . || return
 	done
 	rm ./*.deb
-	sed -i "s|/usr/src/|$final/usr/src/|; s/\bgcc-[0-9]*$/gcc/" "usr/src/linux-headers-$release/Makefile" || return
+	sed -i "s|/usr/src/|$final/usr/src/|" "usr/src/linux-headers-$release/Makefile" || return
 	link_image . "$release"
 )
 
@@ -87,17 +82,6 @@ from_debian() {
 	# shellcheck disable=SC2046 # words
 	unpacked "$1" "$release" "linux-headers-$release" "${images[@]}" \
 		$(depends "linux-headers-$release" | grep -E '^linux-(headers-.*-common|kbuild-)')
-}
-
-from_ubuntu() {
-	local release
-	use_apt_of "$ARCHITECTURE" noble-updates
-	release=$(depends "linux-image-virtual-$1" 2>/dev/null | sed -n 's/^linux-image-//p' | head -n 1)
-	[ -n "$release" ] || return 1
-
-	# shellcheck disable=SC2046 # words
-	unpacked "$1" "$release" "linux-headers-$release" "linux-image-unsigned-$release" "linux-modules-$release" \
-		$(depends "linux-headers-$release" | grep -E '^linux-.*headers-')
 }
 
 # newest_source SERIES: unpacks the newest source of the series and prints its folder. Debian may have removed versions that
@@ -157,7 +141,7 @@ debug)
 	built newest-debug "$source" "$VM/debug.config" "$VM/newer.config"
 	;;
 [0-9]*.[0-9]*)
-	from_debian "$1" || from_ubuntu "$1" || {
+	from_debian "$1" || {
 		source=$(newest_source "$1") || exit
 		built "stock-$1" "$source" "$VM/debug.config" "$VM/lean.config" "$VM/newer.config" "$VM/plain.config"
 	}

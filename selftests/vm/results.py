@@ -398,11 +398,9 @@ def took(suite, seconds):
 
 
 def source_of(version, release):
-    """The version of the kernel's package, or "built". Debian's and Ubuntu's kernels name theirs."""
+    """The version of the kernel's package, or "built". Debian's kernels name theirs."""
     if debian := re.search(r' Debian (\S+)', version):
         return debian[1]
-    if ubuntu := re.search(r'#(\S+)-Ubuntu', version):
-        return f'Ubuntu {ubuntu[1]}'
     if release.startswith(Path(os.environ['KERNEL_SOURCE']).name.removeprefix('source-').partition('-')[0]):
         return Path(os.environ['KERNEL_SOURCE']).name.removeprefix('source-') + ', built'
     return 'built'
