@@ -179,13 +179,13 @@ done < <("$HERE/mutant.py" list "${mutants[@]}")
 progress "$(wc -l <"$WORK/todo") of ${#mutants[@]} mutants to plant; the others were found before, with the same sources"
 
 # What all copies share is built before there are any: the kernels, and User-Mode Linux with its first kwq.
-"$VM/packages.sh"
+"$VM/packages.sh" device host kernels model
 "$VM/kernel.sh" source >/dev/null
 awk '{ print $3 }' "$WORK/todo" | sort -u | while read -r suite; do
 	case $suite in
 	kunit-uml) "$VM/kernel.sh" uml ;;
 	*-debug) "$VM/kernel.sh" debug ;;
-	host) "$VM/nats-server.sh" trixie ;;
+	host) "$VM/unpacked.sh" trixie nats-server && "$VM/unpacked.sh" host nats-server && "$VM/unpacked.sh" host prometheus ;;
 	*-stock | cluster-*) "$VM/kernel.sh" stock ;;
 	esac </dev/null >/dev/null
 done

@@ -105,7 +105,7 @@ if [ "${1:-}" = one ]; then
 	exit
 fi
 
-"$VM/packages.sh"
+"$VM/packages.sh" spin
 mkdir -p "$WORK" "$LOGS"
 rm -f "$WORK"/*.tap "$WORK"/*.log "$WORK"/*.said
 rows=()

@@ -99,7 +99,7 @@ case $RUNS in
 '' | *[!0-9]* | 0*) die "RUNS must be a positive number, not '$RUNS'" ;;
 esac
 [ "$(uname -m)" = x86_64 ] || die "these benchmarks need x86-64, not $(uname -m)"
-"$VM/packages.sh"
+"$VM/packages.sh" bench kernels
 lock_build
 mkdir -p "$LOGS"
 rm -f "$FIGURES" "$BUILD"/bench-native.{runs,note} "$LOGS"/bench-native*.figures

@@ -11,7 +11,7 @@ ROW=${ROW:-}
 [ -n "$ROW" ] || die "ROW=NAME is missing: which row of selftests/bench/rows?"
 grep -q "^$ROW " "$TOP/selftests/bench/rows" || die "selftests/bench/rows has no row $ROW"
 
-"$VM/packages.sh"
+"$VM/packages.sh" bench
 lock_build
 mkdir -p "$LOGS"
 console=$LOGS/profile.console.log report=$LOGS/profile.report.log counts=$BUILD/bench/profile.counts

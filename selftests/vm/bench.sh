@@ -127,7 +127,7 @@ judge() {
 	' "$1" -
 }
 
-"$VM/packages.sh"
+"$VM/packages.sh" bench
 lock_build
 # The machine has a program with the real client-go, of this version.
 client_go=$("$VM/client-go.sh" trixie) ||
@@ -192,7 +192,7 @@ for part in $PARTS; do
 		rows+=("$ROWS-$part")
 		;;
 	cluster)
-		nats_server=$("$VM/nats-server.sh" "${NATS:-sid}")
+		nats_server=$("$VM/unpacked.sh" "${NATS:-sid}" nats-server)/usr/sbin/nats-server
 		logged bench-cluster make -C "$TOP/userspace" O="$BUILD/userspace"
 		logged bench-cluster-speed make -C "$TOP/selftests/bench/cluster" O="$BUILD/bench" USERSPACE="$BUILD/userspace"
 		progress "measuring three servers and three machines"

@@ -11,7 +11,7 @@
 # shellcheck disable=SC2317 # the checks are called by their names
 . "$(dirname "$0")/common.sh"
 
-"$VM/packages.sh"
+"$VM/packages.sh" check
 SOURCE=$("$VM/kernel.sh" source)
 STOCK=$("$VM/kernel.sh" stock)
 WORK=$BUILD/check

@@ -5,7 +5,7 @@
 # selftests/coverage/report.py defines them. The counts of each line go to build/coverage.
 . "$(dirname "$0")/common.sh"
 
-"$VM/packages.sh"
+"$VM/packages.sh" device kernels
 lock_build
 release=$(release_of "$("$VM/kernel.sh" gcov)/kdir")
 # Objects of renamed files must not remain.

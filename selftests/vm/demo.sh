@@ -7,12 +7,12 @@
 
 content=${1:-demo}
 case $content in
-demo) name=demo ;;
-cluster) name=demo-cluster ;;
+demo) name=demo groups=(machine) ;;
+cluster) name=demo-cluster groups=(cluster) ;;
 *) die "usage: $0 [cluster]" ;;
 esac
 
-"$VM/packages.sh"
+"$VM/packages.sh" "${groups[@]}"
 lock_build
 mkdir -p "$LOGS"
 progress "building kwq, and the virtual machine that runs it"

@@ -175,7 +175,7 @@ for content in "$@"; do
 		cp "$TOP/userspace/test/device-exporter" "$root/kselftest/exporter"
 		;;
 	cluster)
-		nats_server=$("$VM/nats-server.sh" "${NATS:-sid}")
+		nats_server=$("$VM/unpacked.sh" "${NATS:-sid}" nats-server)/usr/sbin/nats-server
 		logged cluster make -C "$TOP/selftests/cluster" O="$BUILD/cluster" LIBRARY="$userspace" all
 		[ -x "$BUILD/userspace/kwq-share" ] || die "kwq-share was not built: a library of NATS, CBOR or OpenSSL is missing"
 		mkdir -p "$root/cluster" "$root/kselftest" "$root/demo"
@@ -249,7 +249,8 @@ for content in "$@"; do
 		logged bench-client make -C "$TOP/selftests/bench/servers" O="$BUILD/bench" all
 		cp "$TOP/selftests/bench"/{run{,-processors,-stalls,-keys,-python},python/bench.py} \
 			"$BUILD/bench"/{device,peer-go,peer-c,bench-go,client} "$root/bench"
-		servers=$("$VM/servers.sh")
+		# The programs, and two libraries that not every Debian has.
+		servers=$("$VM/unpacked.sh" host beanstalkd redis-server redis-tools libjemalloc2 liblzf1)
 		for server in beanstalkd redis-server; do
 			cp "$servers/usr/bin/$server" "$root/bench"
 			libraries_of "$root/bench/$server" "$servers/usr/lib/x86_64-linux-gnu"

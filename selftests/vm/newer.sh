@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# newer.sh series|SERIES|debug: kernels from Debian's backports, of series newer than the stock kernel.
+# newer.sh series|SERIES|debug|source: kernels from Debian's backports, of series newer than the stock kernel.
 #
 #   series  prints these series, the newest last
 #   SERIES  gets the last kernel of that series if it is missing, and prints its directory, as kernel.sh does
 #   debug   the same for the debug kernel of the newest series
+#   source  prints the source tree of the newest series, and gets it if it is missing
 #
 # Modules need the headers of their kernel. When a new series comes, Debian removes the headers of the last one and keeps its
 # images. Then the kernel is built from Debian's source of the series, with the debug kernel's drivers and without its checks.
@@ -136,6 +137,7 @@ built() {
 mkdir -p "$CACHE" "$LOGS"
 case ${1:-} in
 series) series ;;
+source) newest_source "$(series | tail -n 1)" ;;
 debug)
 	source=$(newest_source "$(series | tail -n 1)") || exit
 	built newest-debug "$source" "$VM/debug.config" "$VM/newer.config"
@@ -146,5 +148,5 @@ debug)
 		built "stock-$1" "$source" "$VM/debug.config" "$VM/lean.config" "$VM/newer.config" "$VM/plain.config"
 	}
 	;;
-*) die "usage: $0 series|SERIES|debug" ;;
+*) die "usage: $0 series|SERIES|debug|source" ;;
 esac

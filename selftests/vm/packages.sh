@@ -1,112 +1,56 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# packages.sh [arm64] [s390x] | deb | packages: installs the missing Debian packages that the build and the tests need.
+# packages.sh GROUP...: installs the missing Debian packages of these groups. Each target installs only the groups that it
+# needs. Debian starts services when it installs them, so servers are not here: unpacked.sh.
 #
-#   arm64     also the packages for tests on arm64
-#   s390x     also the packages for tests on s390x
-#   deb       only the packages for `make deb`
-#   packages  only the packages for the test of kwq's own packages
+#   machine   compiling the module and the command, packing a virtual machine, booting it
+#   libraries the libraries of the command and of kwq share
+#   kernels   building kernels
+#   device    the tests of the device, in C, Go and Python
+#   host      the host tests
+#   check     the static checks
+#   model     the model of the core, and its fuzzer
+#   spin      the models of the lock and the sleepers
+#   cluster   the tests of several machines
+#   bench     the peers of the benchmarks
+#   arm64, s390x  tests on these; cross.sh unpacks the compilers
+#   deb       `make deb`
+#   packages  the test of kwq's own packages
 . "$(dirname "$0")/common.sh"
 
-PACKAGES=(
-	# Building the module, the kernels, the library and the command.
-	bc
-	bison
-	build-essential
-	cpio
-	flex
-	gcc-multilib
-	git
-	kmod
-	libcbor-dev
-	libelf-dev
-	libmicrohttpd-dev
-	libnats-dev
-	libsqlite3-dev
-	libssl-dev
-	pahole
-	pkg-config
-	python3
-	rsync
-	sqlite3
-	uthash-dev
-	xz-utils
-	zstd
-	# The source of the kernels that are built. kernel.sh unpacks Debian's own kernel.
-	"$SOURCE_PACKAGE"
-	# The machine.
-	busybox-static
-	qemu-system-x86
-	# The fuzzer of the core.
-	clang
-	"$CLANG_RUNTIME"
-	# The peers of the benchmarks.
-	golang-go
-	libglib2.0-dev
-	parallel
-	task-spooler
-	# The tests of the cluster.
-	e2fsprogs
-	iproute2
-	nats-server
-	nftables
-	openssl
-	qemu-utils
-	# The checks.
-	coccinelle
-	fish
-	"$LIBPYTHON"
-	mandoc
-	mypy
-	prometheus
-	python3-jsonschema
-	pyflakes3
-	shellcheck
-	sparse
-	spin
-	zsh
-)
+MACHINE=(build-essential busybox-static cpio git kmod libelf-dev pkg-config python3 qemu-system-x86 rsync xz-utils zstd)
+LIBRARIES=(libcbor-dev libmicrohttpd-dev libnats-dev libsqlite3-dev libssl-dev pkg-config uthash-dev)
+# kernel.sh unpacks Debian's own kernels. The package has the source of those that are built, and kselftest.h.
+KERNELS=(bc bison build-essential flex libelf-dev pahole python3 rsync "$SOURCE_PACKAGE" xz-utils)
+DEVICE=("${LIBRARIES[@]}" gcc-multilib golang-go "$SOURCE_PACKAGE" sqlite3)
+HOST=(build-essential "${LIBRARIES[@]}" fish golang-go mandoc openssl python3 python3-jsonschema rsync zsh)
+CHECK=("${KERNELS[@]}" "${LIBRARIES[@]}" clang coccinelle gcc-multilib "$LIBPYTHON" mandoc mypy pyflakes3 shellcheck sparse)
+DEB=(build-essential cpio debhelper dh-dkms dh-python git "${LIBRARIES[@]}" python3 python3-jsonschema)
 
-# cross.sh unpacks the compilers for arm64 and s390x.
-ARM64=(
-	qemu-system-arm
-)
-
-S390X=(
-	qemu-system-misc
-)
-
-DEB=(
-	build-essential
-	cpio
-	debhelper
-	dh-dkms
-	dh-python
-	git
-	libcbor-dev
-	libmicrohttpd-dev
-	libnats-dev
-	libsqlite3-dev
-	libssl-dev
-	pkg-config
-	python3
-	python3-jsonschema
-	uthash-dev
-)
-
+packages=()
 for group in "$@"; do
 	case $group in
-	arm64) PACKAGES+=("${ARM64[@]}") ;;
-	s390x) PACKAGES+=("${S390X[@]}") ;;
-	deb) PACKAGES=("${DEB[@]}") ;;
-	packages) PACKAGES=("${DEB[@]}" debootstrap e2fsprogs lintian qemu-system-x86) ;;
-	*) die "usage: $0 [arm64] [s390x] | deb | packages" ;;
+	machine) packages+=("${MACHINE[@]}") ;;
+	libraries) packages+=("${LIBRARIES[@]}") ;;
+	kernels) packages+=("${KERNELS[@]}") ;;
+	device) packages+=("${MACHINE[@]}" "${DEVICE[@]}") ;;
+	host) packages+=("${HOST[@]}") ;;
+	check) packages+=("${MACHINE[@]}" "${CHECK[@]}") ;;
+	model) packages+=(build-essential clang "$CLANG_RUNTIME") ;;
+	spin) packages+=(build-essential spin) ;;
+	cluster) packages+=("${MACHINE[@]}" "${LIBRARIES[@]}" e2fsprogs iproute2 nftables openssl qemu-utils sqlite3) ;;
+	bench) packages+=("${MACHINE[@]}" "${LIBRARIES[@]}" golang-go libglib2.0-dev parallel task-spooler) ;;
+	arm64) packages+=(qemu-system-arm) ;;
+	s390x) packages+=(qemu-system-misc) ;;
+	deb) packages+=("${DEB[@]}") ;;
+	packages) packages+=("${MACHINE[@]}" "${DEB[@]}" debootstrap e2fsprogs lintian) ;;
+	*) die "there is no group $group" ;;
 	esac
 done
 
 missing=()
-for package in "${PACKAGES[@]}"; do
+for package in $(printf '%s\n' "${packages[@]}" | sort -u); do
 	status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
 	[ "$status" = installed ] || missing+=("$package")
 done
@@ -118,7 +62,7 @@ if [ "$(id -u)" != 0 ]; then
     sudo ${install[*]}"
 fi
 
-progress "installing ${#missing[@]} packages"
+progress "installing ${#missing[@]} packages: ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 # A fresh image has empty lists. The lists of an old image name packages that the mirror no longer has.
 logged apt-update apt-get update

@@ -133,6 +133,26 @@ demo() {
 	explain demo "$LOGS/demo.log"
 }
 
+# groups_of SUITE: prints the groups of packages that it needs: packages.sh.
+groups_of() {
+	case $1 in
+	check | coccinelle) echo check ;;
+	host | model | spin | packages) echo "$1" ;;
+	mutants) echo device host kernels model ;;
+	kunit-uml*) echo kernels ;;
+	demo | bindings-*) echo machine ;;
+	cluster-*) echo cluster ;;
+	kunit-*) echo machine kernels ;;
+	*-clang) echo device model ;;
+	*-debug* | *-kcsan | *-gcov | coverage | *-stock-[0-9]*) echo device kernels ;;
+	*) echo device ;;
+	esac
+	case $1 in
+	*-arm64) echo arm64 ;;
+	*-s390x) echo s390x ;;
+	esac
+}
+
 # contents_for PROGRAM...: prints the device's content of a machine, and those that have these programs if they are chosen.
 contents_for() {
 	local program contents=device
@@ -169,8 +189,9 @@ run() {
 	host)
 		progress "host tests"
 		# Without it the tests of replicas are skipped, which counts as failed.
-		nats_server=$("$VM/nats-server.sh" trixie) || nats_server=
-		host host env NATS_SERVER_NEW="$nats_server" \
+		nats_server=$("$VM/unpacked.sh" trixie nats-server)/usr/sbin/nats-server || nats_server=
+		PATH=$PATH:$("$VM/unpacked.sh" host nats-server)/usr/sbin:$("$VM/unpacked.sh" host prometheus)/usr/bin \
+			host host env NATS_SERVER_NEW="$nats_server" \
 			make -C "$TOP/userspace" --no-print-directory O="$BUILD/userspace" test
 		;;
 	model)
@@ -287,13 +308,18 @@ trap finish EXIT
 
 [ -z "$chosen" ] || choose_of_cluster
 groups=()
-for group in arm64 s390x; do
-	[[ " ${suites[*]} " != *-"$group "* ]] || groups+=("$group")
+for suite in "${suites[@]}"; do
+	read -ra more <<<"$(groups_of "$suite" | xargs)"
+	groups+=("${more[@]}")
 done
 "$VM/packages.sh" "${groups[@]}"
 find_within
-KERNEL_SOURCE=$("$VM/kernel.sh" source)
-export KERNEL_SOURCE
+case " ${groups[*]} " in
+*' device '* | *' kernels '*)
+	KERNEL_SOURCE=$("$VM/kernel.sh" source)
+	export KERNEL_SOURCE
+	;;
+esac
 for suite in "${suites[@]}"; do
 	began=$SECONDS
 	run "$suite"

@@ -121,7 +121,7 @@ on_machine() {
 	row "$name" "$kernel" "${took:-$seconds}" "$(told operations "$report")" "$(told faults "$report")" "$found"
 }
 
-"$VM/packages.sh"
+"$VM/packages.sh" device kernels model
 lock_build
 mkdir -p "$LOGS"
 rm -f "$TABLE" "$TABLE.part" "$LOGS"/soak-*
