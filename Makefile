@@ -15,7 +15,7 @@ BUILD     := $(CURDIR)/build
 VM        := selftests/vm
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all module userspace install uninstall deb test test-matrix test-packages test-bindings test-cluster test-long test-races soak soak-cluster coverage mutants check bench bench-compare bench-profile bench-keys bench-shell bench-python bench-cluster demo demo-cluster shell clean help
+.PHONY: all module userspace install uninstall deb test test-quick test-all test-matrix test-packages test-bindings test-cluster test-long test-races soak soak-cluster coverage mutants check bench bench-compare bench-profile bench-keys bench-shell bench-python bench-cluster demo demo-cluster shell clean help
 .DEFAULT_GOAL := all
 
 all: module userspace
@@ -75,6 +75,12 @@ deb:
 
 test:
 	@$(VM)/run-tests.sh
+
+test-quick:
+	@CHECKS=quick SUITES='check host kunit-uml' $(VM)/run-tests.sh
+
+test-all:
+	@$(VM)/test-all.sh
 
 test-matrix:
 	@$(VM)/test-matrix.sh
@@ -154,7 +160,9 @@ help:
 	@echo '  make demo       shows it in a virtual machine'
 	@echo '  make demo-cluster   shows a queue on three machines, of which one is killed'
 	@echo '  make shell      a shell in that machine (KERNEL=debug, stock-6.1, ...; GDB=1; KVM=1)'
-	@echo '  make test       the tests of about half an hour, in virtual machines; the last line is the totals'
+	@echo '  make test-quick the host, KUnit and the checks of changed files, in two minutes'
+	@echo '  make test       most tests, in virtual machines; the last line is the totals'
+	@echo '  make test-all   all that must pass before a release; it takes hours, and goes on where it was stopped'
 	@echo '  make test-matrix    the tests that need a kernel, on every supported kernel (PAGE=1: the table into docs/kernels.md)'
 	@echo '  make test SUITES=model OPS=100000000 FUZZ=600   the core against its model, for longer'
 	@echo '  make soak SOAK=30   all random tests, for this many minutes'

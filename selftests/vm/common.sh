@@ -85,6 +85,13 @@ lock_build() {
 	flock -n 8 || { progress "waiting for another run to finish with $BUILD"; flock 8; }
 }
 
+# lock_make: allows one builder of what suites share at a time: build/userspace, build/device and the modules.
+lock_make() {
+	mkdir -p "$BUILD"
+	exec 7>"$BUILD/lock-make"
+	flock 7
+}
+
 die() {
 	printf '%s: %s\n' "${0##*/}" "$*" >&2
 	exit 1

@@ -26,6 +26,7 @@
 kernel=$1
 shift
 kernel_dir=$("$VM/kernel.sh" "$kernel")
+lock_make
 out=$BUILD/vm/$kernel
 root=$out/root
 

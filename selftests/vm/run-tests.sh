@@ -28,8 +28,13 @@ PROGRAM_SECONDS=${PROGRAM_SECONDS:-300}
 MACHINE_SECONDS=${MACHINE_SECONDS:-1500}
 UML_SECONDS=${UML_SECONDS:-300}
 
+# say: prints the lines on stdin, without a line of another suite between them.
+say() {
+	flock "$BUILD/lock-said" cat >&2
+}
+
 results() {
-	"$VM/results.py" "$@" >&2 || true
+	"$VM/results.py" "$@" 2>&1 | say || true
 }
 
 # Counts a suite that could not run, for example after a failed build, as one failure. The other suites still run.
@@ -48,7 +53,7 @@ explain() {
 		grep -B 12 -A 4 '^not ok' "$log" | tail -n 80
 		printf -- '...\n'
 		tail -n 25 "$log"
-	done >&2 || true
+	done | say || true
 }
 
 # host SUITE COMMAND...: runs a command on this machine that prints TAP.
@@ -188,6 +193,8 @@ run() {
 		;;
 	host)
 		progress "host tests"
+		(lock_make && logged host make -C "$TOP/userspace" -j"$JOBS" O="$BUILD/userspace" test-programs) ||
+			{ lost "$1" 'could not be built'; return; }
 		# Without it the tests of replicas are skipped, which counts as failed.
 		nats_server=$("$VM/unpacked.sh" trixie nats-server)/usr/sbin/nats-server || nats_server=
 		PATH=$PATH:$("$VM/unpacked.sh" host nats-server)/usr/sbin:$("$VM/unpacked.sh" host prometheus)/usr/bin \
@@ -293,7 +300,19 @@ run() {
 	esac
 }
 
+# run_all SUITE...: runs these suites one after the other.
+run_all() {
+	local suite began
+
+	for suite in "$@"; do
+		began=$SECONDS
+		run "$suite"
+		"$VM/results.py" took "$suite" $((SECONDS - began))
+	done
+}
+
 finish() {
+	wait
 	progress "the logs are in build/logs"
 	command -v python3 >/dev/null || { echo "0 passed, ${#suites[@]} failed, 0 skipped"; exit 1; }
 	[ -z "${TABLE:-}" ] || "$VM/results.py" table "$TABLE" "${suites[@]}"
@@ -320,8 +339,17 @@ case " ${groups[*]} " in
 	export KERNEL_SOURCE
 	;;
 esac
+
+# The suites of this machine use one processor, so they run beside the virtual machines.
+on_host=() in_machines=()
 for suite in "${suites[@]}"; do
-	began=$SECONDS
-	run "$suite"
-	"$VM/results.py" took "$suite" $((SECONDS - began))
+	case $suite in
+	check | coccinelle | host | model | spin | mutants) on_host+=("$suite") ;;
+	*) in_machines+=("$suite") ;;
+	esac
 done
+# A background process does not hear of Ctrl-C.
+trap 'trap - TERM; kill -TERM 0' INT
+run_all "${on_host[@]}" &
+run_all "${in_machines[@]}"
+wait

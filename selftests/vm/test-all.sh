@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# All that must pass before a release, target by target, and a table at the end. A run that was stopped goes on where it was:
+# a target that has passed with the same sources is not run again.
+#
+#   AGAIN=1  runs all of them
+. "$(dirname "$0")/common.sh"
+
+# Targets, and the minutes that each takes on two processors with warm caches.
+TARGETS=(
+	'test 15'
+	'test-long 30'
+	'test-races 30'
+	'test-bindings 10'
+	'test-cluster 20'
+	'test-packages 20'
+	'test-matrix 100'
+	'mutants 180'
+)
+WORK=$BUILD/test-all
+
+# Prints a checksum of all sources.
+sources() {
+	(cd "$TOP" && if git rev-parse --git-dir >/dev/null 2>&1; then
+		git ls-files -z --cached --others --exclude-standard
+	else
+		find . -path ./build -prune -o -type f -print0
+	fi | sort -z | xargs -0 sha256sum 2>/dev/null || true) | sha256sum | cut -c 1-16
+}
+
+mkdir -p "$WORK"
+version=$(sources)
+minutes=0
+for target in "${TARGETS[@]}"; do
+	read -r name takes <<<"$target"
+	if [ -n "${AGAIN:-}" ] || ! grep -qsx "passed $version" "$WORK/$name.result"; then
+		minutes=$((minutes + takes))
+	fi
+done
+progress "this takes about $((minutes / 60)) hours and $((minutes % 60)) minutes"
+
+failed=0
+for target in "${TARGETS[@]}"; do
+	read -r name takes <<<"$target"
+	if [ -n "${AGAIN:-}" ] || ! grep -qsx "passed $version" "$WORK/$name.result"; then
+		progress "make $name, about $takes minutes"
+		began=$SECONDS result=passed
+		env -u KWQ_STARTED make -C "$TOP" --no-print-directory "$name" >"$WORK/$name.log" 2>&1 </dev/null || result=failed
+		printf '%s %s\n%d\n' "$result" "$version" $(((SECONDS - began + 30) / 60)) >"$WORK/$name.result"
+	fi
+done
+
+printf '\n%-14s %-7s %8s  %s\n' target result minutes 'last line'
+for target in "${TARGETS[@]}"; do
+	name=${target% *}
+	{ read -r result _; read -r took; } <"$WORK/$name.result"
+	printf '%-14s %-7s %8s  %s\n' "$name" "$result" "$took" "$(tail -n 1 "$WORK/$name.log")"
+	[ "$result" = passed ] || failed=1
+done
+[ "$failed" = 0 ] || die "the logs are in $WORK"
