@@ -1283,7 +1283,7 @@ static void works(struct world *w, int q, __u64 life, __u64 seed)
 		was = atomic_exchange(&w->running[n], life);
 		if (was && !atomic_load(&w->killed[was]))
 			atomic_fetch_add(&w->overlaps, 1);
-		/* A run that ended by a death begins again with the same token. */
+		/* A run that ended by a death begins again with the next number. */
 		if (token < atomic_load(&w->tokens[n]))
 			atomic_fetch_add(&w->old_tokens, 1);
 		raise_to(&w->tokens[n], token);
@@ -1302,7 +1302,7 @@ static void works(struct world *w, int q, __u64 life, __u64 seed)
 struct manager {
 	struct world *w;
 	struct reader r;
-	__u64 token;
+	__u64 grants;
 	__u64 stale;
 	struct listed_item read[16];
 };
@@ -1318,7 +1318,8 @@ static bool manage(struct manager *m, __u64 wait)
 		if (!m->read[i].item.state)
 			continue;
 		/* First the grant: if the manager died in between, nothing would be lost. */
-		ret = q_grant(w->q, m->read[i].key, ++m->token);
+		/* The lowest 14 bits count hand-outs of an item whose workers are killed. */
+		ret = q_grant(w->q, m->read[i].key, ++m->grants << 14);
 		REQUIRE(ret == KWQ_RESTORED || ret == KWQ_COALESCED || ret == KWQ_DIRTIED ||
 			ret == KWQ_DIRTY);
 		ret = q_remove_unchanged(w->outbox, m->read[i].key, m->read[i].item.change);
@@ -1364,7 +1365,7 @@ static void check_world(struct __test_metadata *_metadata, struct world *w, stru
 	EXPECT_EQ(0, atomic_load(&w->overlaps));
 	EXPECT_EQ(0, atomic_load(&w->old_tokens));
 	EXPECT_LT(0, atomic_load(&w->runs));
-	TH_LOG("%llu runs, %llu grants, %llu removes too late", atomic_load(&w->runs), m->token,
+	TH_LOG("%llu runs, %llu grants, %llu removes too late", atomic_load(&w->runs), m->grants,
 	       m->stale);
 }
 
