@@ -5,6 +5,7 @@
 mutant.py list [NAME...]        key, name, suite, and programs or KUnit suites of these mutants, or of all. Those that
                                 change the same file follow each other. The key changes with the mutant and with the
                                 sources that its suite compiles.
+mutant.py sources SUITE         a checksum of the sources that the suite compiles
 mutant.py check TREE            checks that every mutant fits the sources in TREE, and names existing KUnit cases
 mutant.py plant NAME TREE       changes the sources in TREE
 mutant.py judge NAME RESULTS    prints the test that found it, from the results of its suite
@@ -136,6 +137,8 @@ def main():
         mutants = [Mutant(name) for name in args or names()]
         for mutant in sorted(mutants, key=lambda it: (it.chosen().split()[0], it.hunks[0][0], it.chosen())):
             print(mutant.key(), mutant.name, mutant.chosen())
+    elif command == 'sources':
+        print(fingerprint(args[0]))
     elif command == 'check':
         tests = '\n'.join(path.read_text() for path in Path(args[0], 'kmod/tests').rglob('*.c'))
         for name in names():
