@@ -37,7 +37,7 @@ for group in "$@"; do
 	device) packages+=("${MACHINE[@]}" "${DEVICE[@]}") ;;
 	host) packages+=("${HOST[@]}") ;;
 	check) packages+=("${MACHINE[@]}" "${CHECK[@]}") ;;
-	model) packages+=(build-essential clang "$CLANG_RUNTIME") ;;
+	model) packages+=(build-essential clang "$CLANG_RUNTIME" "$SOURCE_PACKAGE" xz-utils) ;;
 	spin) packages+=(build-essential spin) ;;
 	cluster) packages+=("${MACHINE[@]}" "${LIBRARIES[@]}" e2fsprogs iproute2 nftables openssl qemu-utils sqlite3) ;;
 	bench) packages+=("${MACHINE[@]}" "${LIBRARIES[@]}" golang-go libglib2.0-dev parallel task-spooler) ;;

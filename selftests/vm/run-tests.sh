@@ -334,7 +334,7 @@ done
 "$VM/packages.sh" "${groups[@]}"
 find_within
 case " ${groups[*]} " in
-*' device '* | *' kernels '*)
+*' device '* | *' kernels '* | *' model '*)
 	KERNEL_SOURCE=$("$VM/kernel.sh" source)
 	export KERNEL_SOURCE
 	;;
