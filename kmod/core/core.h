@@ -224,6 +224,7 @@ bool kwq_core_ages(const struct kwq_core *core);
 void kwq_core_group_items(struct kwq_core *core, u32 limit);
 void kwq_core_retire_group(struct kwq_core *core, struct kwq_group *group);
 struct kwq_group *kwq_core_next_unused(struct kwq_core *core);
+bool kwq_core_uses_group(const struct kwq_group *group);
 void kwq_core_set_group(struct kwq_core *core, struct kwq_item *item, struct kwq_group *group);
 void kwq_core_begin_flush(struct kwq_core *core);
 void kwq_core_shut_down(struct kwq_core *core);

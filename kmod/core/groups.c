@@ -325,7 +325,7 @@ void kwq_groups_take(struct kwq_core *core, struct kwq_item *item)
  * @group: the group; nobody uses it any more
  *
  * If a run still counts in it, the end of the last one does this. The owner of the group takes it
- * out of the list, in the same hold of its lock, unless it has users again.
+ * out of the list, in the same hold of its lock or soon after.
  */
 void kwq_core_retire_group(struct kwq_core *core, struct kwq_group *group)
 {
@@ -339,21 +339,33 @@ void kwq_core_retire_group(struct kwq_core *core, struct kwq_group *group)
  * kwq_core_next_unused() - take a group out of the list of unused ones
  * @core: the core; grouped
  *
- * Return: the group, which may be freed; NULL if there is none.
+ * It may have been used again since. The caller asks kwq_core_uses_group(), and bounds the groups
+ * that one hold takes out, used or not.
+ *
+ * Return: the group; NULL if there is none.
  */
 struct kwq_group *kwq_core_next_unused(struct kwq_core *core)
 {
 	struct kwq_order *order = order_of(core);
 	struct kwq_group *group;
 
-	while (!kwq_line_is_empty(&order->unused)) {
-		group = kwq_line_first(&order->unused, struct kwq_group, node);
-		kwq_line_leave(&order->unused, &group->node);
-		group->place = KWQ_GROUP_NOWHERE;
-		if (!group->users && !group->nr_processing)
-			return group;
-	}
-	return NULL;
+	if (kwq_line_is_empty(&order->unused))
+		return NULL;
+	group = kwq_line_first(&order->unused, struct kwq_group, node);
+	kwq_line_leave(&order->unused, &group->node);
+	group->place = KWQ_GROUP_NOWHERE;
+	return group;
+}
+
+/**
+ * kwq_core_uses_group() - is a group in use
+ * @group: the group
+ *
+ * Return: false if it may be freed.
+ */
+bool kwq_core_uses_group(const struct kwq_group *group)
+{
+	return group->users || group->nr_processing;
 }
 
 /**

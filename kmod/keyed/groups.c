@@ -230,7 +230,7 @@ const struct kwq_keyed_group *kwq_keyed_group_of(const struct kwq_keyed *keyed,
  * @keyed: the queue; its lock held; with groups
  * @swept: filled in, for kwq_keyed_free_swept()
  *
- * A hold takes out at most KWQ_ITEMS_PER_HOLD. kwq_keyed_has_unused_group() tells whether more are
+ * A hold looks at KWQ_ITEMS_PER_HOLD of them at most. kwq_keyed_has_unused_group() tells whether more are
  * left.
  */
 void kwq_keyed_sweep_groups(struct kwq_keyed *keyed, struct kwq_swept *swept)
@@ -246,6 +246,8 @@ void kwq_keyed_sweep_groups(struct kwq_keyed *keyed, struct kwq_swept *swept)
 		group = kwq_core_next_unused(&keyed->queue.core);
 		if (!group)
 			break;
+		if (kwq_core_uses_group(group))
+			continue;
 		kg = container_of(group, struct kwq_keyed_group, group);
 		kwq_table_remove(table, &kg->by_name, kg->hash);
 		keyed->nr_bytes -= kwq_keyed_group_bytes(kg->len);

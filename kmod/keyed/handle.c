@@ -167,9 +167,13 @@ void kwq_handle_show_losses(struct kwq_handle *handle, bool had_lost)
 {
 	unsigned long flags;
 
+	if (!had_lost)
+		return;
 	spin_lock_irqsave(&handle->keyed->queue.lock, flags);
-	handle->has_lost |= had_lost;
-	spin_unlock_irqrestore(&handle->keyed->queue.lock, flags);
+	handle->has_lost = true;
+	/* A poller may have looked meanwhile. */
+	kwq_tell_pollers_locked(&handle->keyed->queue, KWQ_TELL_CHANGES);
+	kwq_keyed_unlock(handle->keyed, flags);
 }
 
 /**

@@ -537,7 +537,9 @@ int kwq_keyed_provide_adders(struct kwq_keyed *keyed)
 	if (!keyed->adders) {
 		keyed->own_bytes += kwq_bytes_of_kmalloc(sizeof(*adders));
 		kwq_quota_charge_anyway(keyed, kwq_bytes_of_kmalloc(sizeof(*adders)));
-		swap(keyed->adders, adders);
+		/* An adder of a front uses its lists with the lock of the outbox. */
+		smp_store_release(&keyed->adders, adders);
+		adders = NULL;
 	}
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 	kfree(adders);

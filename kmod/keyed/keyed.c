@@ -93,6 +93,7 @@ int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			 struct kwq_stock *stock)
 {
 	struct kwq_keyed_item *ki = kwq_keyed_find(keyed, key);
+	bool ends_token;
 	int ret;
 
 	if (!ki)
@@ -103,10 +104,12 @@ int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 		if (ret)
 			return ret;
 	}
-	kwq_keyed_end_token(keyed, ki);
+	ends_token = kwq_keyed_ends_token(keyed, ki);
 	ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
 	if (ret < 0)
 		return ret;
+	if (unlikely(ends_token))
+		kwq_set_token(keyed, ki, 0);
 	if (options->flags || (ret != KWQ_COALESCED && ret != KWQ_DIRTY)) {
 		kwq_keyed_settle(keyed, ki, now);
 		return ret;
@@ -196,17 +199,19 @@ static int add_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 		     const struct kwq_add_options *options, struct kwq_extras *extras,
 		     ktime_t now)
 {
+	bool ends_token = kwq_keyed_ends_token(keyed, ki);
 	int ret;
 
 	if (extras->flags & KWQ_ADD_VALUE && kwq_keyed_keeps_value(keyed, ki, extras))
 		extras->flags &= ~KWQ_ADD_VALUE;
-	kwq_keyed_end_token(keyed, ki);
 	ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
 	if (ret < 0)
 		return ret;
 	kwq_keyed_set_value(keyed, ki, extras);
 	if (extras->flags & KWQ_ADD_TOKEN)
 		kwq_set_token(keyed, ki, extras->token);
+	else if (unlikely(ends_token))
+		kwq_set_token(keyed, ki, 0);
 	return ret;
 }
 

@@ -570,14 +570,16 @@ static inline void kwq_set_token(const struct kwq_keyed *keyed, struct kwq_keyed
 }
 
 /**
- * kwq_keyed_end_token() - an item that nobody was to hand out is added, without a token so far
+ * kwq_keyed_ends_token() - does an add, if it succeeds, end the token of an item
  * @keyed: its queue; its lock held
- * @ki: the item
+ * @ki: the item, before the add
+ *
+ * Return: true if nobody was to hand it out, so the token is of a former run.
  */
-static inline void kwq_keyed_end_token(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+static inline bool kwq_keyed_ends_token(const struct kwq_keyed *keyed,
+					const struct kwq_keyed_item *ki)
 {
-	if (unlikely(keyed->changes) && kwq_item_is_idle(&ki->item))
-		kwq_set_token(keyed, ki, 0);
+	return unlikely(keyed->changes) && kwq_item_is_idle(&ki->item);
 }
 
 /**

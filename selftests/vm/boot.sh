@@ -11,6 +11,7 @@
 # KVM=1      use the processor's virtualisation. Off by default, because some machines have a /dev/kvm that hangs.
 # ICOUNT=1   one processor whose clock advances by 1 ns per instruction, for `make bench`
 # MEMORY=8G  the machine's memory, 1G by default
+# PROCESSORS=4  its processors, 2 by default
 # DEVICES='-device ...'  more options of QEMU, without spaces in them
 # KERNEL_ARGS='slab_debug=FZPU ...'  more arguments of the kernel, after those below: of two equal ones the last counts
 # KWQ_...=   variables for the machine's programs; the list is below
@@ -50,9 +51,10 @@ s390x)
 	tcg_cpu=max
 	terminal=ttysclp0
 	;;
+uml) terminal=tty0 qemu=() ;;
 esac
 qemu+=(
-	-nodefaults -no-user-config -display none -no-reboot -smp 2 -m "${MEMORY:-1G}"
+	-nodefaults -no-user-config -display none -no-reboot -smp "${PROCESSORS:-2}" -m "${MEMORY:-1G}"
 	-kernel "$dir/image"
 )
 # Any error ends the machine: a warning or an oops panics, a panic reboots, and -no-reboot turns the reboot into an exit.
@@ -90,11 +92,38 @@ case ${dir##*/} in
 *debug | stock-[0-9]*) command_line+=(slab_nomerge) ;;
 esac
 
+# port WORDS: prints a channel of User-Mode Linux: QEMU's words in its own.
+port() {
+	case $1 in
+	*stdio) echo fd:0,fd:1 ;;
+	file:*) echo "null,fd:$2" ;;
+	null) echo null ;;
+	esac
+}
+
+# file_of WORDS: prints the file that a channel writes to.
+file_of() {
+	case $1 in
+	file:*) echo "${1#file:}" ;;
+	*) echo /dev/null ;;
+	esac
+}
+
 read -ra kernel_args <<<"${KERNEL_ARGS:-}"
 command_line+=("${kernel_args[@]}")
 
 # The module for counts of lines has the KUnit suites. They run only when asked for.
 [ "$1" = kunit ] || command_line+=(kunit.enable=0)
+
+# User-Mode Linux is a program of this machine: its processors are threads, and its memory is a file in /dev/shm. With seccomp
+# several processors can run programs.
+if [ "$(cat "$dir/architecture")" = uml ]; then
+	find_within
+	exec 4>"$(file_of "$console")" 5>"$(file_of "$report")"
+	exec "$WITHIN" "${LIMIT:-600}" "$dir/image" "mem=${MEMORY:-1G}" "ncpus=${PROCESSORS:-2}" seccomp=on \
+		"initrd=$dir/initramfs" con=null "con0=$(port "$console" 4)" ssl=null "ssl0=$(port "$report" 5)" \
+		"${command_line[@]}" -- run "$@"
+fi
 
 if [ -n "${DISK:-}" ]; then
 	# Debian's cloud kernel has these drivers built in. The file is thrown away afterwards.

@@ -53,7 +53,10 @@
 #include "pace.h"
 
 /* boot.sh connects them. */
-#ifdef __aarch64__
+#if defined(KWQ_UML)
+#define CONSOLE		"/dev/tty0"
+#define REPORT		"/dev/ttyS0"
+#elif defined(__aarch64__)
 #define CONSOLE		"/dev/ttyAMA0"
 #define REPORT		"/dev/ttyS0"
 #elif defined(__s390x__)
@@ -100,6 +103,10 @@ static void end_machine(void)
 {
 	sync();
 	tcdrain(report_fd);
+#ifdef KWQ_UML
+	/* A reboot would run the kernel again. */
+	reboot(RB_POWER_OFF);
+#endif
 	reboot(RB_AUTOBOOT);
 	_exit(1);
 }

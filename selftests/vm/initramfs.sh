@@ -49,6 +49,13 @@ gcov*) module_config+=(CONFIG_KWQ_KUNIT_TEST=y) ;;
 	;;
 esac
 # make check compiles with every warning for the common kernels. For the newer kernels this build does.
+init_config=()
+case $kernel in
+uml-*)
+	module_config+=(ARCH=um)
+	init_config+=(-DKWQ_UML)
+	;;
+esac
 within=()
 if [ -e "$kernel_dir/in-debian-13" ]; then
 	within=("$VM/debian13.sh")
@@ -69,6 +76,9 @@ fi
 # Options for programs of the machine. The module needs none: its headers know their architecture.
 architecture=$(debian_architecture "$kernel")
 echo "$architecture" >"$out/architecture"
+case $kernel in
+uml-*) echo uml >"$out/architecture" ;;
+esac
 case $architecture in
 arm64) target=aarch64-linux-gnu ;;
 s390x) target=s390x-linux-gnu ;;
@@ -121,7 +131,7 @@ libraries_of() {
 	done
 }
 
-logged init "$cc" -O2 -Wall -Wextra -Werror -static -pthread -o "$root/init" "$VM/init.c"
+logged init "$cc" -O2 -Wall -Wextra -Werror "${init_config[@]}" -static -pthread -o "$root/init" "$VM/init.c"
 cp "$busybox" "$root/bin/busybox"
 # busybox has the same applets on every architecture.
 for applet in $(/bin/busybox --list | grep -vx busybox); do

@@ -18,6 +18,8 @@
 #   syzkaller    the debug kernel with KCOV, a disk and a network: syzkaller.config; docs/fuzzing.md
 #   uml          a User-Mode Linux that runs KUnit at its start; drivers/kwq in its source tree is this checkout
 #   uml-queue    the same without the device
+#   uml-smp      a User-Mode Linux with several processors, of the newest series, with the debug kernel's checks:
+#                uml-smp.config
 #   uml-bench    another one, which runs selftests/bench/native at its start: uml-bench.config. It has no device either.
 #
 # A directory other than source has image, the kernel that boots, and kdir, the folder that modules are built against.
@@ -176,8 +178,11 @@ stock() {
 
 # built NAME FRAGMENT...: builds a kernel from the fragments, the later ones on top.
 built() {
-	local name=$1 source dir
+	local name=$1 source dir base=tinyconfig arch=x86_64 image=arch/x86/boot/bzImage targets=(bzImage modules)
 	shift
+	case $name in
+	uml-*) base=allnoconfig arch=um image=linux targets=(linux modules) ;;
+	esac
 	source=${KWQ_SOURCE:-$(source_tree)}
 	dir=$CACHE/$name-${source##*/source-}-$(fingerprint "$@")
 
@@ -189,13 +194,13 @@ built() {
 		mkdir -p "$dir"
 		if [ ! -f "$dir/configured" ]; then
 			merge "$@" >"$dir/fragment.config"
-			logged "kernel-$name-config" configure "$source" "$dir" tinyconfig "$dir/fragment.config" ARCH=x86_64
+			logged "kernel-$name-config" configure "$source" "$dir" "$base" "$dir/fragment.config" ARCH="$arch"
 			check_configuration "$dir" "$dir/fragment.config"
 			touch "$dir/configured"
 		fi
-		logged "kernel-$name" "${within[@]}" make -C "$source" O="$dir" ARCH=x86_64 -j"$JOBS" bzImage modules
+		logged "kernel-$name" "${within[@]}" make -C "$source" O="$dir" ARCH="$arch" -j"$JOBS" "${targets[@]}"
 		[ ${#within[@]} = 0 ] || touch "$dir/in-debian-13"
-		ln -sfn arch/x86/boot/bzImage "$dir/image"
+		ln -sfn "$image" "$dir/image"
 		ln -sfn . "$dir/kdir"
 		touch "$dir/complete"
 	fi
@@ -266,6 +271,8 @@ rt-debug) built rt-debug "$VM/debug.config" "$VM/rt.config" ;;
 syzkaller) built syzkaller "$VM/debug.config" "$VM/syzkaller.config" ;;
 kcsan | gcov) built "$1" "$VM/debug.config" "$VM/lean.config" "$VM/$1.config" ;;
 uml | uml-bench) uml "$1" ;;
+# A program of this machine, so its tools have to build it.
+uml-smp) KWQ_SOURCE=$("$VM/newer.sh" source) built uml-smp "$VM/debug.config" "$VM/newer.config" "$VM/uml-smp.config" ;;
 uml-queue) uml uml queue ;;
-*) die "usage: $0 source|stock|stock-6.1|stock-rt|stock-arm64|stock-s390x|stock-SERIES|newest-debug|debug|rt-debug|kcsan|gcov|syzkaller|uml|uml-queue|uml-bench" ;;
+*) die "usage: $0 source|stock|stock-6.1|stock-rt|stock-arm64|stock-s390x|stock-SERIES|newest-debug|debug|rt-debug|kcsan|gcov|syzkaller|uml|uml-queue|uml-smp|uml-bench" ;;
 esac

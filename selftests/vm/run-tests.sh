@@ -144,7 +144,8 @@ groups_of() {
 	check | coccinelle) echo check ;;
 	host | model | spin | packages) echo "$1" ;;
 	mutants) echo device host kernels model ;;
-	kunit-uml*) echo kernels ;;
+	kunit-uml | kunit-uml-queue) echo kernels ;;
+	kselftest-uml-smp*) echo device kernels ;;
 	demo | bindings-*) echo machine ;;
 	cluster-*) echo cluster ;;
 	kunit-*) echo machine kernels ;;
@@ -213,7 +214,7 @@ run() {
 		progress "planted bugs"
 		host mutants env TAP=1 MUTANTS="${MUTANTS:-short}" "$TOP/selftests/mutants/run.sh"
 		;;
-	kunit-debug | kunit-rt-debug | kunit-newest-debug | kunit-kcsan | kunit-gcov)
+	kunit-debug | kunit-rt-debug | kunit-newest-debug | kunit-kcsan | kunit-gcov | kunit-uml-smp)
 		progress "KUnit on the ${1#kunit-} kernel"
 		machine "$1" kunit "${1#kunit-}" kunit kunit
 		;;
@@ -244,13 +245,20 @@ run() {
 		programs='!(*_32|abi|command|examples|full|json|keep|limits|list_items|local-random|many|modload|parallel|run|sample|service|watch)'
 		machine "$1" kselftest debug device kselftest "$PROGRAM_SECONDS" "${chosen:-$programs}"
 		;;
-	kselftest-stock | kselftest-stock-* | kselftest-debug | kselftest-rt-debug | kselftest-newest-debug | kselftest-kcsan | \
+	kselftest-uml-smp-*)
+		# The programs that do things at random, for five minutes, on so many processors that are real.
+		progress "random programs on ${1##*-} parallel processors"
+		programs='@(faults|fuzz|grants|kill|room|stress)'
+		PROCESSORS=${1##*-} KWQ_SOAK_SECONDS=${KWQ_SOAK_SECONDS:-50} \
+			machine "$1" kselftest uml-smp device kselftest "$PROGRAM_SECONDS" "${chosen:-$programs}"
+		;;
+	kselftest-stock | kselftest-stock-* | kselftest-uml-smp | kselftest-debug | kselftest-rt-debug | kselftest-newest-debug | kselftest-kcsan | \
 		kselftest-gcov)
 		progress "kselftests on the ${1#kselftest-} kernel"
 		programs='*' contents=$(contents_for exporter keep go go-controller python)
 		case $1 in
 		# For 32-bit programs the kernels are alike, and the debug kernels are slow. They also have no network.
-		*-debug) programs='!(*_32)' contents=device ;;
+		*-debug | *-uml-smp) programs='!(*_32)' contents=device ;;
 		# The concurrent programs. PROGRAMS can name others.
 		*-kcsan) programs='@(lease|owner|stress)' contents=device ;;
 		*-gcov) contents=device ;;

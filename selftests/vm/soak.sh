@@ -39,6 +39,7 @@ programs_on() {
 programs_on debug 8
 programs_on stock 3
 programs_on kcsan 5
+programs_on uml-smp 4
 
 # told WORD LOG: the sum of the reported numbers.
 told() {

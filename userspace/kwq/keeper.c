@@ -83,6 +83,15 @@ static int complain_file(const struct keeper *k)
 	return STATUS_FAILED;
 }
 
+static void complain_once(struct keeper *k, const char *why)
+{
+	if (!strcmp(k->complained, why))
+		return;
+	message("%s: %s; trying again each second, with nothing lost as long as %s exists",
+		k->options.path, why, k->options.queue);
+	snprintf(k->complained, sizeof(k->complained), "%s", why);
+}
+
 /* The step for a result of the file that is not KEEP_OK. */
 static enum keeper_step complain_step(struct keeper *k, enum keep_result result)
 {
@@ -92,11 +101,7 @@ static enum keeper_step complain_step(struct keeper *k, enum keep_result result)
 		complain_file(k);
 		return KEEPER_FAILED;
 	}
-	if (strcmp(k->complained, why)) {
-		message("%s: %s; trying again each second, with nothing lost as long as %s exists",
-			k->options.path, why, k->options.queue);
-		snprintf(k->complained, sizeof(k->complained), "%s", why);
-	}
+	complain_once(k, why);
 	return KEEPER_LATER;
 }
 
@@ -355,8 +360,13 @@ static enum keeper_step read_and_write(struct keeper *k, uint64_t now)
 
 	if (nr == -EAGAIN)
 		return k->unsynced && now >= keeper_due(k) ? sync_file(k, now) : KEEPER_IDLE;
-	if (nr == -EINTR || nr == -ENOMEM)
+	if (nr == -EINTR)
 		return KEEPER_LATER;
+	/* O9: the memory for calls of a user is bounded, too. */
+	if (nr == -ENOMEM || nr == -EDQUOT) {
+		complain_once(k, meaning(nr));
+		return KEEPER_LATER;
+	}
 	if (nr < 0)
 		return fail_call(k, nr);
 	step = write_changes(k, &read, nr, now);

@@ -68,6 +68,7 @@ static struct world {
 	int restored[ORDER], nr_restored, restores;
 	/* What fails. */
 	int full;		/* errno of pwrite64() */
+	int refused;		/* errno of CHANGES */
 	int sync_errno;		/* of the next sync */
 	bool lost;		/* a sync of FILE-wal has failed, and it was not begun anew */
 	long calls, die_at;	/* requests and syncs; 0 for never */
@@ -280,6 +281,8 @@ static int changes(struct kwq_changes_args *args)
 
 	if (!world->followed)
 		return fails(EBADF);
+	if (world->refused)
+		return fails(world->refused);
 	if (args->kept > args->after)
 		return fails(EINVAL);
 	if (args->kept > world->kept)
@@ -598,6 +601,7 @@ struct life {
 	int steps;		/* after it is ready */
 	bool finish, sync;
 	int full;		/* the errno of writes, once it has started */
+	int refused;		/* the errno of CHANGES, once it has started */
 	uint64_t now;		/* at its first step */
 	uint64_t each;		/* how much later each step is */
 	const char *queue;
@@ -621,6 +625,7 @@ static int live_on(const struct life *life)
 
 	status = keeper_start(&k, &options);
 	world->full = life->full;
+	world->refused = life->refused;
 	while (!status && (steps < life->steps || !keeper_is_ready(k))) {
 		steps += keeper_is_ready(k);
 		switch (keeper_step(k, now)) {
@@ -1010,6 +1015,25 @@ static void test_disk(void)
 	is_number(world->items[0].is.value, 4711, "the change is there");
 }
 
+/* O9: the kernel has no memory for a call at the moment. */
+static void test_short_memory(void)
+{
+	static const int errors[] = { ENOMEM, EDQUOT };
+	char wanted[300];
+
+	for (int i = 0; i < 2; i++) {
+		keep_some();
+		set(0, KWQ_IS_READY);
+		is_number(live(&(struct life){ .steps = 9, .refused = errors[i] }), 66,
+			  "memory is short: it tries again");
+		snprintf(wanted, sizeof(wanted), "kwq: keep: %s: %s; trying again each second, with "
+			 "nothing lost as long as q exists\n", path, meaning(-errors[i]));
+		is_string(said, wanted, "and says so, once");
+		world->refused = 0;
+		is_number(live(&(struct life){ .steps = 9 }), 0, "with memory it goes on");
+	}
+}
+
 /* After a sync that failed, nothing counts as written that may not be. */
 static void test_sync_error(void)
 {
@@ -1158,6 +1182,7 @@ int main(void)
 	test_deaths();
 	test_errors();
 	test_disk();
+	test_short_memory();
 	test_sync_error();
 	test_random();
 	begin();

@@ -265,6 +265,34 @@ static void token_ends_with_the_item(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, token_of_next(test), 6);
 }
 
+/* A refused add changes nothing that the follower has yet to read. */
+static void refused_add_leaves_the_token(struct kunit *test)
+{
+	struct grants_test *t = test->priv;
+	const struct kwq_key key = key_of("a");
+	struct kwq_extras extras = {};
+	const struct kwq_keyed_item *ki;
+	unsigned long flags;
+	u64 number;
+
+	KUNIT_EXPECT_EQ(test, kwq_follow(t->x, &number), 0);
+	grant(t->keyed, "a", KWQ_IS_READY, 5);
+	token_of_next(test);
+	kwq_handle_done(t->x, t->got.ticket, 0);
+	spin_lock_irqsave(&t->keyed->queue.lock, flags);
+	ki = kwq_keyed_find(t->keyed, &key);
+	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
+	KUNIT_ASSERT_NOT_NULL(test, ki);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_add(t->keyed, &key, &(struct kwq_add_options){
+						.flags = KWQ_ADD_KICK }), -ENOENT);
+	KUNIT_EXPECT_EQ(test, kwq_change_of(t->keyed, ki)->token, 5);
+	kwq_keyed_shut_down(t->keyed);
+	KUNIT_EXPECT_EQ(test, add_to(t->keyed, "a"), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_add_with(t->keyed, &key, &(struct kwq_add_options){},
+						 &extras), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, kwq_change_of(t->keyed, ki)->token, 5);
+}
+
 static void restore_that_changes_nothing_brings_no_token(struct kunit *test)
 {
 	struct grants_test *t = test->priv;
@@ -316,8 +344,14 @@ static void revoked_item_is_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 0);
 	/* O3 */
 	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, t->got.ticket, 0), -ESTALE);
-	kwq_handle_see_losses(t->x);
+	KUNIT_EXPECT_TRUE(test, kwq_handle_see_losses(t->x));
 	KUNIT_EXPECT_FALSE(test, t->x->has_lost);
+	/* If the call fails, a poller that looked meanwhile hears of them again. */
+	kwq_handle_show_losses(t->x, false);
+	KUNIT_EXPECT_EQ(test, p.wakes, 1);
+	kwq_handle_show_losses(t->x, true);
+	KUNIT_EXPECT_TRUE(test, t->x->has_lost);
+	KUNIT_EXPECT_EQ(test, p.wakes, 2);
 	remove_wait_queue(&t->keyed->of_queue.pollers, &p.entry);
 }
 
@@ -505,6 +539,7 @@ static struct kunit_case grants_cases[] = {
 	KUNIT_CASE(token_comes_with_the_item),
 	KUNIT_CASE(highest_token_stays),
 	KUNIT_CASE(token_ends_with_the_item),
+	KUNIT_CASE(refused_add_leaves_the_token),
 	KUNIT_CASE(restore_that_changes_nothing_brings_no_token),
 	KUNIT_CASE(token_needs_a_queue_with_changes),
 	KUNIT_CASE(revoked_item_is_gone),

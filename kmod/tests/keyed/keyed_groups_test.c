@@ -472,6 +472,41 @@ static void many_unused_groups_go_in_many_holds(struct kunit *test)
 	kwq_test_wait_until(test, !stat_of(t)->groups);
 }
 
+/* O8: the same for groups that are used again before anybody has taken them out. */
+static void groups_in_use_again_go_in_many_holds(struct kunit *test)
+{
+	enum { NR = 2 * KWQ_ITEMS_PER_HOLD };
+	const struct kwq_add_options later = { .flags = KWQ_ADD_AFTER, .time = 1000 };
+	struct groups_test *t = test->priv;
+	struct kwq_keyed *keyed = t->keyed;
+	struct kwq_swept swept;
+	unsigned long flags;
+	char name[8];
+	struct kwq_key key = { .bytes = (u8 *)name };
+	int i;
+
+	for (i = 0; i < NR; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		add_with(t, name, name, &later);
+	}
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	for (i = 0; i < NR; i++) {
+		key.len = snprintf(name, sizeof(name), "%d", i);
+		kwq_key_hash(&key);
+		kwq_core_retire_group(&keyed->queue.core,
+				      kwq_member_of(kwq_keyed_find(keyed, &key))->group);
+	}
+	for (i = NR; i; i -= KWQ_ITEMS_PER_HOLD) {
+		KUNIT_EXPECT_TRUE(test, kwq_keyed_has_unused_group(keyed));
+		kwq_keyed_sweep_groups(keyed, &swept);
+		KUNIT_EXPECT_PTR_EQ(test, swept.groups, NULL);
+	}
+	KUNIT_EXPECT_FALSE(test, kwq_keyed_has_unused_group(keyed));
+	kwq_keyed_unlock(keyed, flags);
+	kwq_keyed_free_swept(&swept);
+	KUNIT_EXPECT_EQ(test, stat_of(t)->groups, NR);
+}
+
 /* Keys and values of any length, with leases: the allocation has room for all. */
 static void long_keys_have_groups(struct kunit *test)
 {
@@ -612,6 +647,7 @@ static struct kunit_case groups_test_cases[] = {
 	KUNIT_CASE(group_needs_room),
 	KUNIT_CASE(group_and_remembered_items),
 	KUNIT_CASE(many_unused_groups_go_in_many_holds),
+	KUNIT_CASE(groups_in_use_again_go_in_many_holds),
 	KUNIT_CASE(long_keys_have_groups),
 	KUNIT_CASE(get_needs_room_for_the_group),
 	KUNIT_CASE(queue_without_groups_refuses_them),

@@ -760,8 +760,7 @@ class Queue:
 
         revoke takes it from its worker, too: it is gone at once, and the worker's done raises Stale. unchanged is
         Listed.change of the key, as the queue's follower has read it. If the key has changed or was added since then,
-        the call raises Changed, and the follower reads the key again. It needs a queue with changes and without a
-        board.
+        the call raises Changed, and the follower reads the key again. It needs a queue with changes.
         """
         flags = abi.REMOVE_REVOKE if revoke else 0
         if unchanged is None:

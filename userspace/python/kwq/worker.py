@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import errno
 import functools
 import inspect
 import logging
@@ -12,6 +13,7 @@ import queue as queues
 import select
 import signal
 import socket
+import sys
 import threading
 import time
 from types import FrameType
@@ -33,8 +35,10 @@ _FATES = get_args(OnError)
 _LONG_RUN, _LOOK = 600.0, 10.0
 # A cancelled task has so long to clean up.
 _CLEAN_UP = 5.0
-# If the queue refuses the end of an item, its key waits for so long before it goes back.
+# If the queue refuses the end of an item, its key waits for so long before it goes back. So does a get that was refused
+# because memory is short.
 _PAUSE = 1.0
+_SHORT = (errno.ENOMEM, errno.EDQUOT)
 
 
 class Worker:
@@ -146,10 +150,10 @@ class Worker:
                 end = self._finish(item, exception)
         except BaseException as failure:  # pylint: disable=broad-except
             if not item.lost:
-                _log.error("%s: the end of %r fails: %r", self._queue.name, item.key, failure, exc_info=failure)
+                _say(logging.ERROR, "%s: the end of %r fails: %r", self._queue.name, item.key, failure, exc_info=failure)
         if item.lost:
             end = "lost"
-            _log.warning("%s: %r was lost: its lease has expired, or it was revoked", self._queue.name, item.key,
+            _say(logging.WARNING, "%s: %r was lost: its lease has expired, or it was revoked", self._queue.name, item.key,
                          exc_info=exception)
         with self._lock:
             setattr(self, end, getattr(self, end) + 1)
@@ -162,13 +166,13 @@ class Worker:
                 item.done()
             return "done"
         if isinstance(exception, KeyboardInterrupt) or self._is_own_cancel(exception):
-            _log.warning("%s: %r is given back: %r", self._queue.name, item.key, exception)
+            _say(logging.WARNING, "%s: %r is given back: %r", self._queue.name, item.key, exception)
             if isinstance(exception, KeyboardInterrupt):
                 self.stop()
             if not item.finished:
                 item.give_back()
             return "returned"
-        _log.error("%s: %r failed after %d retries: %r", self._queue.name, item.key, item.requeues, exception,
+        _say(logging.ERROR, "%s: %r failed after %d retries: %r", self._queue.name, item.key, item.requeues, exception,
                    exc_info=exception)
         fate = None if item.finished else self._fate(item, exception)
         if item.finished:
@@ -182,9 +186,9 @@ class Worker:
         else:
             try:
                 if item.retry() is Added.DEAD:
-                    _log.error("%s: %r is a dead letter", self._queue.name, item.key)
+                    _say(logging.ERROR, "%s: %r is a dead letter", self._queue.name, item.key)
             except ShutDown:
-                _log.warning("%s: %r has no retry: the queue is shut down", self._queue.name, item.key)
+                _say(logging.WARNING, "%s: %r has no retry: the queue is shut down", self._queue.name, item.key)
         return "failed"
 
     def _is_own_cancel(self, exception: BaseException) -> bool:
@@ -203,7 +207,7 @@ class Worker:
                 return fate
             raise ValueError(f"on_error returned {fate!r}, which is none of {_FATES}")
         except BaseException as failure:  # pylint: disable=broad-except
-            _log.error("%s: %r is retried, because on_error failed: %r", self._queue.name, item.key, failure,
+            _say(logging.ERROR, "%s: %r is retried, because on_error failed: %r", self._queue.name, item.key, failure,
                        exc_info=failure)
         return "retry"
 
@@ -232,7 +236,7 @@ class Worker:
             late = [item for item, began in self._running.items() if now - began > limit]
         if late and now >= self._warn_at:
             self._warn_at = now + _LONG_RUN
-            _log.warning("%s: %d of %d handlers have run for more than %g s: %s", self._queue.name, len(late),
+            _say(logging.WARNING, "%s: %d of %d handlers have run for more than %g s: %s", self._queue.name, len(late),
                          self._concurrency, limit, _keys(late))
         return self._timeout is not None and len(late) == self._concurrency
 
@@ -266,8 +270,10 @@ class Worker:
         poller = select.poll()
         poller.register(self._wake_reader, select.POLLIN)
         ended_with = -1  # how many items ran when the queue had no more
+        again_at = 0.0  # when to get again, after memory was short
         while not self._stopping.is_set():
-            free = self._concurrency - len(self._running)
+            pause = max(0.0, again_at - time.monotonic())
+            free = 0 if pause else self._concurrency - len(self._running)
             if free and len(self._running) != ended_with:
                 ended_with = -1
                 # An item that runs may be ready again at its done, also while the get fails.
@@ -280,12 +286,16 @@ class Worker:
                     if not running:
                         return
                     ended_with = running
+                except Error as refusal:
+                    self._tell_of_refusal(refusal)
+                    again_at = time.monotonic() + _PAUSE
+                    continue
                 else:
                     self._start(items, jobs, threads)
                     continue
             if free and ended_with < 0:
                 poller.register(self._queue, select.POLLIN)
-            poller.poll(_milliseconds(self._next_duty()))
+            poller.poll(_milliseconds(min(self._next_duty(), pause or _LOOK)))
             if free and ended_with < 0:
                 poller.unregister(self._queue)
             self._read_wakes()
@@ -336,7 +346,7 @@ class Worker:
     def _tell_of_late(self) -> None:
         with self._lock:
             late = list(self._running)
-        _log.error("%s: handlers outlive grace, and keep their keys: %s", self._queue.name, _keys(late))
+        _say(logging.ERROR, "%s: handlers outlive grace, and keep their keys: %s", self._queue.name, _keys(late))
 
     def _idle(self) -> bool:
         with self._lock:
@@ -360,6 +370,12 @@ class Worker:
             if not all_hang:
                 self._notify.alive()
         return min(due for due in duties if due)
+
+    def _tell_of_refusal(self, refusal: Error) -> None:
+        """Says that a get has to wait. An error that does not pass by itself ends the worker."""
+        if refusal.errno not in _SHORT:
+            raise refusal
+        _say(logging.WARNING, "%s: no keys for %g s, because memory is short: %s", self._queue.name, _PAUSE, refusal)
 
     def _tell(self, state: str) -> None:
         if self._notify:
@@ -444,7 +460,7 @@ class Worker:
             try:
                 items = await fetch
             except asyncio.CancelledError:
-                if stopper.done():
+                if stopper.done() and not (self._main and self._main.cancelling()):
                     return
                 raise
             except ShutDown:
@@ -452,6 +468,10 @@ class Worker:
                     return
                 if tasks:
                     await asyncio.wait({*tasks, stopper}, return_when=asyncio.FIRST_COMPLETED)
+                continue
+            except Error as refusal:
+                self._tell_of_refusal(refusal)
+                await asyncio.wait({stopper}, timeout=_PAUSE)
                 continue
             if stopper.done():
                 self._queue._undo_get(items)
@@ -542,12 +562,22 @@ class _Notify:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as connection:
                 connection.sendto(state.encode(), self._address)
         except OSError as failure:
-            _log.warning("sd_notify: %s", failure.strerror)
+            _say(logging.WARNING, "sd_notify: %s", failure.strerror)
 
     def alive(self) -> None:
         """Tells the watchdog."""
         if self.period:
             self.tell("WATCHDOG=1")
+
+
+def _say(level: int, text: str, *values: object, exc_info: BaseException | None = None) -> None:
+    """Logs. A filter, a handler or a repr() that raises must not end what a thread does with its key."""
+    try:
+        _log.log(level, text, *values, exc_info=exc_info)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as failure:  # pylint: disable=broad-except
+        print(f"kwq: {text!r} cannot be logged: {type(failure).__name__}", file=sys.stderr)
 
 
 def _is_coroutine_function(function: object) -> bool:

@@ -13,6 +13,7 @@ import errno
 import fcntl
 import functools
 import gc
+import io
 import json
 import logging
 import os
@@ -2083,6 +2084,98 @@ class Workers(Base):
             self.assertEqual((queue.stat().processing, len(queue)), (0, 1))
         with unittest.mock.patch.object(kwq.worker, "_PAUSE", 3600):
             asyncio.run(main())
+
+    def test_refused_get(self):
+        """O9, Y2: a worker waits while memory is short, and ends with any other error of a get"""
+        def handle(item):
+            queue.shut_down()
+        for is_async, handler in self.both(handle):
+            for number, ends in ((errno.EDQUOT, False), (errno.ENOMEM, False), (errno.EBADF, True)):
+                queue = self.queue()
+                queue.add("a")
+                worker = kwq.Worker(queue, handler)
+                name = "aget_many" if is_async else "get_many"
+                get, failures = getattr(Queue, name), [kwq.errors.error(number)] * 2
+
+                def call(*arguments, **options):
+                    if failures:
+                        raise failures.pop()
+                    return get(*arguments, **options)
+
+                async def acall(*arguments, **options):
+                    return await call(*arguments, **options)
+                with unittest.mock.patch.object(Queue, name, acall if is_async else call), self.logged() as messages, \
+                        unittest.mock.patch.object(kwq.worker, "_PAUSE", 0.001):
+                    if ends:
+                        with self.assertRaises(OSError) as raised:
+                            worker.run()
+                        self.assertEqual((raised.exception.errno, len(queue)), (number, 1))
+                    else:
+                        self.assertTrue(worker.run())
+                        self.assertEqual((worker.done, len(queue)), (1, 0))
+                        self.assertEqual(["memory is short" in message for message in messages], [True] * 2)
+
+    def test_message_that_cannot_be_logged(self):
+        """Y2: an exception whose repr() fails, and a filter of the log that fails, end no thread and lose no retry"""
+        class Bad(Exception):
+            def __repr__(self):
+                raise SystemExit
+
+        def handle(item):
+            raise Bad
+
+        def fails(record):
+            raise ValueError
+        log = logging.getLogger("kwq")
+        for log_filter in (None, fails):
+            for _, handler in self.both(handle):
+                queue = self.queue(config=kwq.Config((kwq.FastSlow(0, 0, 0),), dead_after=2))
+                queue.add("a")
+                worker = kwq.Worker(queue, handler)
+                stderr = io.StringIO()
+                # What the program logs with, formats each message.
+                output = logging.StreamHandler(io.StringIO())
+                log.addHandler(output)
+                log.setLevel(logging.WARNING)
+                if log_filter:
+                    log.addFilter(log_filter)
+                try:
+                    with contextlib.redirect_stderr(stderr):
+                        watcher = threading.Thread(target=lambda: (until(lambda: queue.stat().dead), worker.stop()))
+                        watcher.start()
+                        self.assertTrue(worker.run())
+                        watcher.join()
+                finally:
+                    log.removeHandler(output)
+                    log.setLevel(logging.CRITICAL + 1)
+                    if log_filter:
+                        log.removeFilter(log_filter)
+                self.assertEqual((worker.failed, [dead.requeues for dead in queue.dead()]), (3, [2]))
+                self.assertIn("cannot be logged", stderr.getvalue())
+
+    def test_cancel_between_stop_and_end(self):
+        """Y2: a cancel of arun() that comes with a stop is not taken for the end of the get"""
+        queue = self.queue()
+        aget_many = Queue.aget_many
+
+        async def main():
+            async def aget_many_and_cancel(*arguments, **options):
+                try:
+                    return await aget_many(*arguments, **options)
+                except asyncio.CancelledError:
+                    task.cancel()
+                    raise
+
+            async def handle(item):
+                pass
+            worker = kwq.Worker(queue, handle)
+            with unittest.mock.patch.object(Queue, "aget_many", aget_many_and_cancel):
+                task = asyncio.create_task(worker.arun())
+                await asyncio.sleep(0)
+                worker.stop()
+                await asyncio.wait([task])
+            self.assertTrue(task.cancelled())
+        asyncio.run(main())
 
     def test_copy(self):
         """Y2: a worker refuses to be copied, because the end of the copy would close its descriptors"""
