@@ -230,8 +230,8 @@ const struct kwq_keyed_group *kwq_keyed_group_of(const struct kwq_keyed *keyed,
  * @keyed: the queue; its lock held; with groups
  * @swept: filled in, for kwq_keyed_free_swept()
  *
- * A hold looks at KWQ_ITEMS_PER_HOLD of them at most. kwq_keyed_has_unused_group() tells whether more are
- * left.
+ * A hold looks at KWQ_ITEMS_PER_HOLD of them at most. kwq_keyed_has_unused_group() tells
+ * whether more are left.
  */
 void kwq_keyed_sweep_groups(struct kwq_keyed *keyed, struct kwq_swept *swept)
 {

@@ -18,11 +18,13 @@ WORK=$BUILD/check
 
 QUICK='spdx copyright checkpatch kernel-doc shellcheck python man-pages quotes links words syzkaller mutants symbols spaces limits'
 case ${CHECKS:-all} in
-all) CHECKS="$QUICK sparse-and-W1 sparse-and-W1-of-queue sparse-and-W1-of-tests sparse-and-W1-of-bench prototypes clang abi32 \
-	template port install" ;;
+all)
+	CHECKS="$QUICK sparse-and-W1 sparse-and-W1-of-queue sparse-and-W1-of-tests sparse-and-W1-of-bench prototypes clang abi32"
+	CHECKS+=' template port install'
+	;;
 quick) CHECKS=$QUICK ;;
 esac
-read -ra checks -d '' <<<"$CHECKS" || true
+read -ra checks <<<"$CHECKS"
 
 # Kernels take long to get, so only the checks that need them wait for them.
 case " ${checks[*]} " in

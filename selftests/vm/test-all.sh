@@ -22,11 +22,12 @@ WORK=$BUILD/test-all
 
 # Prints a checksum of all sources.
 sources() {
-	(cd "$TOP" && if git rev-parse --git-dir >/dev/null 2>&1; then
+	cd "$TOP"
+	if git rev-parse --git-dir >/dev/null 2>&1; then
 		git ls-files -z --cached --others --exclude-standard
 	else
 		find . -path ./build -prune -o -type f -print0
-	fi | sort -z | xargs -0 sha256sum 2>/dev/null || true) | sha256sum | cut -c 1-16
+	fi | sort -z | { xargs -0 sha256sum 2>/dev/null || true; } | sha256sum | cut -c 1-16
 }
 
 mkdir -p "$WORK"

@@ -271,7 +271,7 @@ static void refused_add_leaves_the_token(struct kunit *test)
 	struct grants_test *t = test->priv;
 	const struct kwq_key key = key_of("a");
 	struct kwq_extras extras = {};
-	const struct kwq_keyed_item *ki;
+	struct kwq_keyed_item *ki;
 	unsigned long flags;
 	u64 number;
 

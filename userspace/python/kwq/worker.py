@@ -150,11 +150,12 @@ class Worker:
                 end = self._finish(item, exception)
         except BaseException as failure:  # pylint: disable=broad-except
             if not item.lost:
-                _say(logging.ERROR, "%s: the end of %r fails: %r", self._queue.name, item.key, failure, exc_info=failure)
+                _say(logging.ERROR, "%s: the end of %r fails: %r", self._queue.name, item.key, failure,
+                     exc_info=failure)
         if item.lost:
             end = "lost"
-            _say(logging.WARNING, "%s: %r was lost: its lease has expired, or it was revoked", self._queue.name, item.key,
-                         exc_info=exception)
+            _say(logging.WARNING, "%s: %r was lost: its lease has expired, or it was revoked", self._queue.name,
+                 item.key, exc_info=exception)
         with self._lock:
             setattr(self, end, getattr(self, end) + 1)
         return item.finished
@@ -173,7 +174,7 @@ class Worker:
                 item.give_back()
             return "returned"
         _say(logging.ERROR, "%s: %r failed after %d retries: %r", self._queue.name, item.key, item.requeues, exception,
-                   exc_info=exception)
+             exc_info=exception)
         fate = None if item.finished else self._fate(item, exception)
         if item.finished:
             pass  # by the handler, or by on_error
@@ -208,7 +209,7 @@ class Worker:
             raise ValueError(f"on_error returned {fate!r}, which is none of {_FATES}")
         except BaseException as failure:  # pylint: disable=broad-except
             _say(logging.ERROR, "%s: %r is retried, because on_error failed: %r", self._queue.name, item.key, failure,
-                       exc_info=failure)
+                 exc_info=failure)
         return "retry"
 
     def _extend_leases(self) -> float | None:
@@ -237,7 +238,7 @@ class Worker:
         if late and now >= self._warn_at:
             self._warn_at = now + _LONG_RUN
             _say(logging.WARNING, "%s: %d of %d handlers have run for more than %g s: %s", self._queue.name, len(late),
-                         self._concurrency, limit, _keys(late))
+                 self._concurrency, limit, _keys(late))
         return self._timeout is not None and len(late) == self._concurrency
 
     # ---- Threads ----
