@@ -77,7 +77,7 @@ test:
 	@$(VM)/run-tests.sh
 
 test-quick:
-	@CHECKS=quick SUITES='check host kunit-uml' $(VM)/run-tests.sh
+	@CHECKS=quick TESTS='!(cluster-three|test-go|test-header)' SUITES='check host kunit-uml' $(VM)/run-tests.sh
 
 test-all:
 	@$(VM)/test-all.sh

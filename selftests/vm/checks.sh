@@ -16,11 +16,11 @@
 SOURCE=$("$VM/kernel.sh" source)
 WORK=$BUILD/check
 
-QUICK='spdx copyright checkpatch kernel-doc shellcheck python man-pages quotes links words syzkaller mutants symbols spaces limits'
+QUICK='spdx copyright checkpatch kernel-doc shellcheck python man-pages quotes links words syzkaller mutants symbols spaces'
 case ${CHECKS:-all} in
 all)
 	CHECKS="$QUICK sparse-and-W1 sparse-and-W1-of-queue sparse-and-W1-of-tests sparse-and-W1-of-bench prototypes clang abi32"
-	CHECKS+=' template port install'
+	CHECKS+=' template port install limits'
 	;;
 quick) CHECKS=$QUICK ;;
 esac

@@ -28,6 +28,10 @@ shift
 kernel_dir=$("$VM/kernel.sh" "$kernel")
 lock_make
 out=$BUILD/vm/$kernel
+# KUnit on a kernel runs beside its other tests.
+case " $* " in
+*' kunit '*) out=$BUILD/vm/kunit/$kernel ;;
+esac
 root=$out/root
 
 rm -rf "$root"

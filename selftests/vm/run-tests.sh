@@ -17,7 +17,7 @@
 #   TABLE=FILE                    prints a table of the machines at the end, and writes it to FILE as Markdown
 . "$(dirname "$0")/common.sh"
 
-read -ra suites <<<"${SUITES:-check host model kunit-debug kunit-uml kselftest-stock kselftest-debug-short demo}"
+read -ra suites <<<"${SUITES:-host model check kselftest-debug-short kunit-debug kunit-uml kselftest-stock demo}"
 
 # One pattern without spaces, because a space would end the kernel's argument.
 chosen=${PROGRAMS:+@(${PROGRAMS// /|})}
@@ -27,6 +27,9 @@ chosen=${PROGRAMS:+@(${PROGRAMS// /|})}
 PROGRAM_SECONDS=${PROGRAM_SECONDS:-300}
 MACHINE_SECONDS=${MACHINE_SECONDS:-1500}
 UML_SECONDS=${UML_SECONDS:-300}
+
+# The seconds that each suite took last time, with the same choice of tests.
+TIMES=$CACHE/seconds/$(printf '%s\n' "${PROGRAMS:-}" "${TESTS:-}" "${KUNIT:-}" "${CHECKS:-}" | sha256sum | cut -c 1-8)
 
 # say: prints the lines on stdin, without a line of another suite between them.
 say() {
@@ -316,7 +319,31 @@ run_all() {
 		began=$SECONDS
 		run "$suite"
 		"$VM/results.py" took "$suite" $((SECONDS - began))
+		echo $((SECONDS - began)) >"$TIMES/$suite"
 	done
+}
+
+# estimate SUITE...: prints the seconds that these suites took when they last ran here, one after the other.
+estimate() {
+	local suite sum=0
+
+	for suite in "$@"; do
+		[ ! -f "$TIMES/$suite" ] || sum=$((sum + $(cat "$TIMES/$suite")))
+	done
+	echo "$sum"
+}
+
+# Says how long the run will take, as far as its suites have run before.
+tell_estimate() {
+	local first second new=0 suite text
+
+	first=$(estimate "${first_lane[@]}") second=$(estimate "${second_lane[@]}")
+	for suite in "${suites[@]}"; do
+		[ -f "$TIMES/$suite" ] || new=$((new + 1))
+	done
+	text="${#suites[@]} suites: about $(((first > second ? first : second) / 60 + 1)) minutes, as last time"
+	[ "$new" = 0 ] || text+="; $new of them have not run on this machine yet"
+	progress "$text"
 }
 
 finish() {
@@ -329,7 +356,7 @@ finish() {
 
 lock_build
 rm -rf "$BUILD/results" "$LOGS"
-mkdir -p "$LOGS"
+mkdir -p "$LOGS" "$TIMES"
 # The last line always has the totals. A suite that did not run counts as failed.
 trap finish EXIT
 
@@ -348,16 +375,18 @@ case " ${groups[*]} " in
 	;;
 esac
 
-# The suites of this machine use one processor, so they run beside the virtual machines.
-on_host=() in_machines=()
+# The suites of this machine use one processor, and so do many programs in a virtual machine. So two suites run at a time.
+# Those of one lane may use the same files: build/vm/KERNEL.
+first_lane=() second_lane=()
 for suite in "${suites[@]}"; do
 	case $suite in
-	check | coccinelle | host | model | spin | mutants) on_host+=("$suite") ;;
-	*) in_machines+=("$suite") ;;
+	check | coccinelle | host | model | spin | mutants | kselftest-debug-short) first_lane+=("$suite") ;;
+	*) second_lane+=("$suite") ;;
 	esac
 done
+tell_estimate
 # A background process does not hear of Ctrl-C.
 trap 'trap - TERM; kill -TERM 0' INT
-run_all "${on_host[@]}" &
-run_all "${in_machines[@]}"
+run_all "${first_lane[@]}" &
+run_all "${second_lane[@]}"
 wait
