@@ -341,9 +341,9 @@ tell_estimate() {
 	for suite in "${suites[@]}"; do
 		[ -f "$TIMES/$suite" ] || new=$((new + 1))
 	done
-	text="${#suites[@]} suites: about $(((first > second ? first : second) / 60 + 1)) minutes, as last time"
-	[ "$new" = 0 ] || text+="; $new of them have not run on this machine yet"
-	progress "$text"
+	text="about $(((first > second ? first : second) / 60 + 1)) minutes, as last time"
+	[ "$new" = 0 ] || text="$new of them have not run on this machine yet"
+	progress "${#suites[@]} suites: $text"
 }
 
 finish() {
