@@ -217,7 +217,7 @@ run() {
 		progress "planted bugs"
 		host mutants env TAP=1 MUTANTS="${MUTANTS:-short}" "$TOP/selftests/mutants/run.sh"
 		;;
-	kunit-debug | kunit-rt-debug | kunit-newest-debug | kunit-kcsan | kunit-gcov | kunit-uml-smp)
+	kunit-debug | kunit-rt-debug | kunit-newest-debug | kunit-kcsan | kunit-gcov)
 		progress "KUnit on the ${1#kunit-} kernel"
 		machine "$1" kunit "${1#kunit-}" kunit kunit
 		;;
@@ -255,13 +255,13 @@ run() {
 		PROCESSORS=${1##*-} KWQ_SOAK_SECONDS=${KWQ_SOAK_SECONDS:-50} \
 			machine "$1" kselftest uml-smp device kselftest "$PROGRAM_SECONDS" "${chosen:-$programs}"
 		;;
-	kselftest-stock | kselftest-stock-* | kselftest-uml-smp | kselftest-debug | kselftest-rt-debug | kselftest-newest-debug | kselftest-kcsan | \
+	kselftest-stock | kselftest-stock-* | kselftest-debug | kselftest-rt-debug | kselftest-newest-debug | kselftest-kcsan | \
 		kselftest-gcov)
 		progress "kselftests on the ${1#kselftest-} kernel"
 		programs='*' contents=$(contents_for exporter keep go go-controller python)
 		case $1 in
 		# For 32-bit programs the kernels are alike, and the debug kernels are slow. They also have no network.
-		*-debug | *-uml-smp) programs='!(*_32)' contents=device ;;
+		*-debug) programs='!(*_32)' contents=device ;;
 		# The concurrent programs. PROGRAMS can name others.
 		*-kcsan) programs='@(lease|owner|stress)' contents=device ;;
 		*-gcov) contents=device ;;
