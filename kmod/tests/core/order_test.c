@@ -863,6 +863,7 @@ static void items_of_one_group_age(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, kwq_core_peek(&t->core, 6 * AGING), &t->b.item);
 	kwq_core_remove(&t->core, &t->b.item);
 	add_when(t, &t->b, 3, 7 * AGING);
+	KUNIT_ASSERT_PTR_EQ(test, kwq_core_peek(&t->core, 7 * AGING), &t->a.item);
 	EXPECT_GET_WHEN(test, t, 7 * AGING, &t->a);
 	/* O2: the turn goes back, too. */
 	add_when(t, &t->d, 3, 7 * AGING);

@@ -552,6 +552,30 @@ static void operate(struct kunit *test, struct rnd_state *random, const char *ke
 	}
 }
 
+/* Each item that takes its key for posted has one place. */
+static void expect_places(struct kunit *test)
+{
+	struct board_test *t = test->priv;
+	const struct kwq_keyed_item *ki;
+	int i, posted = 0, used = 0;
+	struct kwq_key key;
+	unsigned long flags;
+	char name[16];
+
+	spin_lock_irqsave(&t->keyed->queue.lock, flags);
+	for (i = 0; i < NR_KEYS; i++) {
+		key.len = snprintf(name, sizeof(name), "k%d", i);
+		key.bytes = (u8 *)name;
+		kwq_key_hash(&key);
+		ki = kwq_keyed_find(t->keyed, &key);
+		posted += ki && ki->is_posted;
+	}
+	for (i = 0; i < t->keyed->board->nr_slots; i++)
+		used += !!t->keyed->board->items[i];
+	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
+	KUNIT_EXPECT_EQ(test, posted, used);
+}
+
 static void random_operations(struct kunit *test)
 {
 	struct board_test *t = test->priv;
@@ -568,8 +592,10 @@ static void random_operations(struct kunit *test)
 	for (i = 0; i < NR_OPERATIONS; i++) {
 		snprintf(key, sizeof(key), "k%u", prandom_u32_state(&random) % NR_KEYS);
 		operate(test, &random, key, tickets);
-		if (i % 16 == 0)
+		if (i % 16 == 0) {
 			expect_sound(test);
+			expect_places(test);
+		}
 	}
 }
 
