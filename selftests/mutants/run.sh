@@ -170,21 +170,21 @@ mkdir -p "$WORK" "$CACHE"
 touch "$FOUND"
 [ -z "${AGAIN:-}" ] || : >"$FOUND"
 : >"$WORK/lines"
-: >"$WORK/todo"
+: >"$WORK/unplanted"
 : >"$WORK/failed"
 while read -r key name words; do
 	if line=$(grep -m 1 "^$key " "$FOUND"); then
 		printf '%s\n' "${line#* }" >>"$WORK/lines"
 	else
-		printf '%s %s %s\n' "$key" "$name" "$words" >>"$WORK/todo"
+		printf '%s %s %s\n' "$key" "$name" "$words" >>"$WORK/unplanted"
 	fi
 done < <("$HERE/mutant.py" list "${mutants[@]}")
-progress "$(wc -l <"$WORK/todo") of ${#mutants[@]} mutants to plant; the others were found before, with the same sources"
+progress "$(wc -l <"$WORK/unplanted") of ${#mutants[@]} mutants to plant; the others were found before, with the same sources"
 
 # What all copies share is built before there are any: the kernels, and User-Mode Linux with its first kwq.
 "$VM/packages.sh" device host kernels model
 "$VM/kernel.sh" source >/dev/null
-awk '{ print $3 }' "$WORK/todo" | sort -u | while read -r suite; do
+awk '{ print $3 }' "$WORK/unplanted" | sort -u | while read -r suite; do
 	case $suite in
 	kunit-uml) "$VM/kernel.sh" uml ;;
 	*-debug) "$VM/kernel.sh" debug ;;
@@ -205,10 +205,10 @@ awk '
 	END {
 		for (suite in programs)
 			print suite programs[suite]
-	}' "$WORK/todo" | sort -r >"$WORK/suites"
+	}' "$WORK/unplanted" | sort -r >"$WORK/suites"
 in_copies take_withouts "$WORK/suites"
 [ ! -s "$WORK/failed" ] || die "fails without a bug: $(xargs <"$WORK/failed")"
-in_copies take_mutants "$WORK/todo"
+in_copies take_mutants "$WORK/unplanted"
 
 status=0
 [ "$(awk -F '\t' '$4 == "yes"' "$WORK/lines" | wc -l)" = ${#mutants[@]} ] || status=1
