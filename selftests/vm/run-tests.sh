@@ -201,8 +201,9 @@ run() {
 			{ lost "$1" 'could not be built'; return; }
 		# Without it the tests of replicas are skipped, which counts as failed.
 		nats_server=$("$VM/unpacked.sh" trixie nats-server)/usr/sbin/nats-server || nats_server=
-		PATH=$PATH:$("$VM/unpacked.sh" host nats-server)/usr/sbin:$("$VM/unpacked.sh" host prometheus)/usr/bin \
-			host host env NATS_SERVER_NEW="$nats_server" \
+		PATH=$PATH:$("$VM/unpacked.sh" host prometheus)/usr/bin \
+			host host env NATS_SERVER="$("$VM/unpacked.sh" host nats-server)/usr/sbin/nats-server" \
+			NATS_SERVER_NEW="$nats_server" \
 			make -C "$TOP/userspace" --no-print-directory O="$BUILD/userspace" test
 		;;
 	model)
