@@ -124,6 +124,7 @@ static const struct step board[] = {
 	{ CREATE, 1, .to = 0, .want = WANT_CHANGES | WANT_CALM },
 	{ OPEN, 1, .on = 0, .to = 1, .want = WANT_CHANGES | WANT_CALM },
 	{ FOLLOW, 1, .on = 1, .want = WANT_CALM },
+	{ SYNC, 2, .on = 0, .want = WANT_CALM },
 	{ OPEN, 1, .on = 0, .to = 2, .want = WANT_CALM },
 	{ BOARD, 2, .on = 2 },
 	{ ADD, 3, .on = 2 },
