@@ -90,3 +90,11 @@ packages() {
 version_of() {
 	apt-cache "${APT[@]}" show --no-all-versions "$1" | sed -n 's/^Version: //p'
 }
+
+# unpack_packages PACKAGE... DIR: downloads packages, and unpacks them in DIR. They are not installed.
+unpack_packages() (
+	cd "${*: -1}" &&
+		apt-get "${APT[@]}" download "${@:1:$#-1}" &&
+		for package in *.deb; do dpkg -x "$package" . || return; done &&
+		rm ./*.deb
+)

@@ -25,14 +25,14 @@ go_packages() {
 		grep '^golang-' | grep -vxE 'golang-(any|cfssl|glog-dev)' | sort -u
 }
 
-unpack_client_go() (
-	cd "$1" &&
-		go_packages | xargs apt-get "${APT[@]}" download &&
-		for package in *.deb; do dpkg -x "$package" . || return; done &&
-		rm ./*.deb &&
-		[ -x usr/lib/go/bin/go ] &&
-		[ -d usr/share/gocode/src/k8s.io/client-go/util/workqueue ]
-)
+unpack_client_go() {
+	local packages
+
+	mapfile -t packages < <(go_packages)
+	unpack_packages "${packages[@]}" "$1" &&
+		[ -x "$1/usr/lib/go/bin/go" ] &&
+		[ -d "$1/usr/share/gocode/src/k8s.io/client-go/util/workqueue" ]
+}
 
 use_apt_of amd64 "$suite"
 client_go=$(version_of "$CLIENT_GO") go=$(version_of golang-go)
@@ -42,17 +42,7 @@ fi
 # A version may have an epoch. The colon would split GOPATH.
 dir=$CACHE/client-go-$suite-${client_go#*:}-go-${go#*:}
 
-if [ ! -d "$dir" ]; then
-	lock_cache "client-go-$suite"
-fi
-if [ ! -d "$dir" ]; then
-	progress "downloading client-go and Go of $suite"
-	rm -rf "$dir.part"
-	mkdir -p "$dir.part"
-	logged "client-go-$suite" unpack_client_go "$dir.part"
-	mv "$dir.part" "$dir"
-	exec 9>&-
-fi
+cached "client-go-$suite" "$dir" "downloading client-go and Go of $suite" unpack_client_go
 
 module=$(sed -n 's/^module //p' "$TOP/userspace/go/go.mod")
 gopath=$BUILD/bindings/gopath

@@ -149,3 +149,21 @@ lock_cache() {
 	exec 9>"$CACHE/lock-$1"
 	flock -n 9 || { progress "waiting for another run to finish with $CACHE"; flock 9; }
 }
+
+# cached NAME DIR TEXT COMMAND...: makes DIR in the cache if it is missing. COMMAND, which ends with the name of an empty
+# folder, fills that one; it gets the name DIR when it is complete. Says TEXT before, and NAME names the log and the lock.
+cached() {
+	local name=$1 dir=$2 text=$3
+	shift 3
+
+	[ ! -d "$dir" ] || return 0
+	lock_cache "$name"
+	if [ ! -d "$dir" ]; then
+		progress "$text"
+		rm -rf "$dir.part"
+		mkdir -p "$dir.part"
+		logged "$name" "$@" "$dir.part"
+		mv "$dir.part" "$dir"
+	fi
+	exec 9>&-
+}

@@ -5,6 +5,7 @@
 # is not installed, because Debian's cross compilers conflict with gcc-multilib, which the 32-bit tests need. A script that
 # uses the compiler adds its usr/bin to PATH and its usr/lib/x86_64-linux-gnu to LD_LIBRARY_PATH.
 . "$(dirname "$0")/common.sh"
+. "$VM/apt.sh"
 
 architecture=${1:-}
 case $architecture in
@@ -35,27 +36,16 @@ PACKAGES=(
 )
 
 # The linker script of libc names the folder of an installed libc. Without the folder, ld looks beside the script.
-unpack_compiler() (
-	cd "$1" &&
-		apt-get download "${PACKAGES[@]}" &&
-		for package in *.deb; do dpkg -x "$package" . || return; done &&
-		rm ./*.deb &&
-		sed -i "s|/usr/$target/lib/||g" "usr/$target/lib/libc.so" &&
-		ln -s "$target-$gcc" "usr/bin/$target-gcc"
-)
+unpack_compiler() {
+	unpack_packages "${PACKAGES[@]}" "$1" &&
+		sed -i "s|/usr/$target/lib/||g" "$1/usr/$target/lib/libc.so" &&
+		ln -s "$target-$gcc" "$1/usr/bin/$target-gcc"
+}
 
-version=$(apt-cache show --no-all-versions "$gcc-$target" | sed -n 's/^Version: //p')
+use_apt_of "$(dpkg --print-architecture)"
+version=$(version_of "$gcc-$target")
 [ -n "$version" ] || die "apt does not know $gcc-$target: apt-get update"
 dir=$CACHE/cross-$architecture-$version
 
-if [ ! -d "$dir" ]; then
-	lock_cache "cross-$architecture"
-fi
-if [ ! -d "$dir" ]; then
-	progress "downloading a compiler for $architecture"
-	rm -rf "$dir.part"
-	mkdir -p "$dir.part"
-	logged "cross-$architecture" unpack_compiler "$dir.part"
-	mv "$dir.part" "$dir"
-fi
+cached "cross-$architecture" "$dir" "downloading a compiler for $architecture" unpack_compiler
 echo "$dir"

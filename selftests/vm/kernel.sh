@@ -18,8 +18,8 @@
 #   syzkaller    the debug kernel with KCOV, a disk and a network: syzkaller.config; docs/fuzzing.md
 #   uml          a User-Mode Linux that runs KUnit at its start; drivers/kwq in its source tree is this checkout
 #   uml-queue    the same without the device
-#   uml-smp      a User-Mode Linux with several processors, of the newest series, with the debug kernel's checks:
-#                uml-smp.config
+#   uml-smp      a User-Mode Linux with several processors, of the newest series, without the slow ones of the debug kernel's
+#                checks: uml-smp.config
 #   uml-bench    another one, which runs selftests/bench/native at its start: uml-bench.config. It has no device either.
 #
 # A directory other than source has image, the kernel that boots, and kdir, the folder that modules are built against.
@@ -37,16 +37,7 @@ source_tree() {
 	local dir
 	dir=$CACHE/source-$(package_version "$SOURCE_PACKAGE")
 
-	if [ ! -d "$dir" ]; then
-		lock_cache source
-	fi
-	if [ ! -d "$dir" ]; then
-		progress "unpacking $SOURCE_PACKAGE"
-		rm -rf "$dir.part"
-		mkdir -p "$dir.part"
-		tar -C "$dir.part" --strip-components=1 -xf "/usr/src/$SOURCE_PACKAGE.tar.xz"
-		mv "$dir.part" "$dir"
-	fi
+	cached source "$dir" "unpacking $SOURCE_PACKAGE" tar --strip-components=1 -xf "/usr/src/$SOURCE_PACKAGE.tar.xz" -C
 	echo "$dir"
 }
 
@@ -106,30 +97,24 @@ stock_package() {
 	esac
 }
 
-# unpack_stock DIR RELEASE VERSION ARCHITECTURE: unpacks the image, and the headers that modules are built against. An
+# unpack_stock RELEASE VERSION ARCHITECTURE DIR: unpacks the image, and the headers that modules are built against. An
 # installation of the headers would also install the image, and this machine would boot it next. The scripts and tools in
 # headers for another architecture run only there; those of this machine's architecture replace them.
 #
 # The kernel for s390x comes from another release of Debian. Its scripts come from the stock kernel, which has the same
 # series. This machine's compiler and pahole may be older than the kernel's configuration expects.
 unpack_stock() (
-	dir=$1 release=$2 version=$3
+	release=$1 version=$2 architecture=$3 dir=$4
 	common=$(depends "linux-headers-$release" | grep -E '^linux-headers-.*-common(-rt)?$')
 	kbuild=$(depends "linux-headers-$release" | grep '^linux-kbuild-')
 	busybox=()
 	here=("${APT[@]}")
-	[ "$4" = "$(dpkg --print-architecture)" ] || busybox=(busybox-static) here=()
+	[ "$architecture" = "$(dpkg --print-architecture)" ] || busybox=(busybox-static) here=()
 	headers=usr/src/linux-headers-$release
 
 	cd "$dir" &&
-		apt-get "${APT[@]}" download "linux-image-$release=$version" "linux-headers-$release=$version" \
-			"$common=$version" "${busybox[@]}" &&
-		case $release in
-		*-s390x) true ;;
-		*) apt-get "${here[@]}" download "$kbuild=$version" ;;
-		esac &&
-		for package in *.deb; do dpkg -x "$package" . || return; done &&
-		rm ./*.deb &&
+		unpack_packages "linux-image-$release=$version" "linux-headers-$release=$version" "$common=$version" \
+			"${busybox[@]}" . &&
 		case $release in
 		*-s390x)
 			cp -r "$STOCK_KBUILD" "usr/lib/$kbuild" &&
@@ -137,6 +122,7 @@ unpack_stock() (
 				sed -i '/^CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=/d; /^CONFIG_DEBUG_INFO_BTF_MODULES=/d' \
 					"$headers/include/config/auto.conf"
 			;;
+		*) APT=("${here[@]}") && unpack_packages "$kbuild=$version" . ;;
 		esac &&
 		sed -i "s|/usr/src/|$CACHE/$STOCK_NAME/usr/src/|" "$headers/Makefile" &&
 		# In Debian 13 the packages have files in usr only.
@@ -163,16 +149,7 @@ stock() {
 	STOCK_NAME=stock-$release-$version
 	dir=$CACHE/$STOCK_NAME
 
-	if [ ! -d "$dir" ]; then
-		lock_cache "$1"
-	fi
-	if [ ! -d "$dir" ]; then
-		progress "downloading Linux $release and its headers"
-		rm -rf "$dir.part"
-		mkdir -p "$dir.part"
-		logged "kernel-$1" unpack_stock "$dir.part" "$release" "$version" "$architecture"
-		mv "$dir.part" "$dir"
-	fi
+	cached "$1" "$dir" "downloading Linux $release and its headers" unpack_stock "$release" "$version" "$architecture"
 	echo "$dir"
 }
 
@@ -272,7 +249,10 @@ syzkaller) built syzkaller "$VM/debug.config" "$VM/syzkaller.config" ;;
 kcsan | gcov) built "$1" "$VM/debug.config" "$VM/lean.config" "$VM/$1.config" ;;
 uml | uml-bench) uml "$1" ;;
 # A program of this machine, so its tools have to build it.
-uml-smp) KWQ_SOURCE=$("$VM/newer.sh" source) built uml-smp "$VM/debug.config" "$VM/newer.config" "$VM/uml-smp.config" ;;
+uml-smp)
+	newest=$("$VM/newer.sh" source) || exit
+	KWQ_SOURCE=$newest built uml-smp "$VM/debug.config" "$VM/newer.config" "$VM/uml-smp.config"
+	;;
 uml-queue) uml uml queue ;;
 *) die "usage: $0 source|stock|stock-6.1|stock-rt|stock-arm64|stock-s390x|stock-SERIES|newest-debug|debug|rt-debug|kcsan|gcov|syzkaller|uml|uml-queue|uml-smp|uml-bench" ;;
 esac

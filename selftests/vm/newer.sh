@@ -36,21 +36,16 @@ link_image() (
 	[ -e image ] && ln -sfn "usr/src/linux-headers-$2" kdir && touch in-debian-13
 )
 
-# unpack FINAL DIR RELEASE PACKAGE...: unpacks packages in DIR, which is later renamed to FINAL. The Makefile of the
+# unpack FINAL RELEASE PACKAGE... DIR: unpacks packages in DIR, which is later renamed to FINAL. The Makefile of the
 # headers names folders of an installed package.
-unpack() (
-	final=$1 dir=$2 release=$3
-	shift 3
+unpack() {
+	local final=$1 release=$2 dir=${*: -1}
+	shift 2
 
-	cd "$dir" || return
-	apt-get "${APT[@]}" download "$@" || return
-	for package in *.deb; do
-		dpkg -x "$package" . || return
-	done
-	rm ./*.deb
-	sed -i "s|/usr/src/|$final/usr/src/|" "usr/src/linux-headers-$release/Makefile" || return
-	link_image . "$release"
-)
+	unpack_packages "$@" &&
+		sed -i "s|/usr/src/|$final/usr/src/|" "$dir/usr/src/linux-headers-$release/Makefile" &&
+		link_image "$dir" "$release"
+}
 
 # unpacked SERIES RELEASE PACKAGE...: prints the folder with the packages, and downloads them if they are missing.
 unpacked() {
@@ -58,16 +53,7 @@ unpacked() {
 	shift 2
 	dir=$CACHE/stock-$release-$(version_of "linux-headers-$release")
 
-	if [ ! -d "$dir" ]; then
-		lock_cache "stock-$series"
-	fi
-	if [ ! -d "$dir" ]; then
-		progress "downloading Linux $release and its headers"
-		rm -rf "$dir.part"
-		mkdir -p "$dir.part"
-		logged "kernel-stock-$series" unpack "$dir" "$dir.part" "$release" "$@"
-		mv "$dir.part" "$dir"
-	fi
+	cached "stock-$series" "$dir" "downloading Linux $release and its headers" unpack "$dir" "$release" "$@"
 	echo "$dir"
 }
 
@@ -85,44 +71,39 @@ from_debian() {
 		$(depends "linux-headers-$release" | grep -E '^linux-(headers-.*-common|kbuild-)')
 }
 
+unpack_package_of_source() (
+	cd "$2" &&
+		unpack_packages "linux-source-$1" . &&
+		tar --strip-components=1 -xf usr/src/linux-source-*.tar.xz &&
+		rm -r usr/src usr/share
+)
+
+unpack_source() (
+	cd "$2" &&
+		apt-get "${APT[@]}" source --download-only --only-source --tar-only "linux=$1" &&
+		tar --strip-components=1 -xf linux_*.orig.tar.xz &&
+		rm linux_*
+)
+
 # newest_source SERIES: unpacks the newest source of the series and prints its folder. Debian may have removed versions that
 # its list still names.
 newest_source() {
-	local part=$CACHE/source-$1.part version dir
+	local version dir
 
 	use_apt_of "$ARCHITECTURE" "$SUITE"
-	lock_cache "source-$1"
 	# The newest series has a package of the source, with Debian's patches.
 	if [ -n "$(packages "linux-source-${1//./\\.}")" ]; then
 		dir=$CACHE/source-$(version_of "linux-source-$1")
-		[ -d "$dir" ] || {
-			progress "downloading the source of Linux $1"
-			rm -rf "$part"
-			mkdir -p "$part/tree"
-			(cd "$part" && logged "source-$1" apt-get "${APT[@]}" download "linux-source-$1" && dpkg -x ./*.deb . &&
-				tar -C tree --strip-components=1 -xf usr/src/linux-source-*.tar.xz) || return
-			mv "$part/tree" "$dir"
-			rm -rf "$part"
-		}
+		cached "source-$1" "$dir" "downloading the source of Linux $1" unpack_package_of_source "$1"
 		echo "$dir"
 		return
 	fi
 	for version in $(apt-cache "${APT[@]}" showsrc --only-source linux | sed -n "s/^Version: \(${1//./\\.}\..*\)/\1/p" | sort -rV); do
 		dir=$CACHE/source-$version
-		[ -d "$dir" ] || {
-			rm -rf "$part"
-			mkdir -p "$part/tree"
-			(cd "$part" && apt-get "${APT[@]}" source --download-only --only-source --tar-only "linux=$version") \
-				>"$LOGS/source-$version.log" 2>&1 || continue
-			progress "unpacking the source of Linux $version"
-			tar -C "$part/tree" --strip-components=1 -xf "$part"/linux_*.orig.tar.xz
-			mv "$part/tree" "$dir"
-			rm -rf "$part"
-		}
+		(cached "source-$1" "$dir" "downloading the source of Linux $version" unpack_source "$version") || continue
 		echo "$dir"
 		return
 	done
-	rm -rf "$part"
 	return 3
 }
 

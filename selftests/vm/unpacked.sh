@@ -11,13 +11,6 @@ suite=${1:-}
 shift
 [ "$suite" != host ] || suite=$DEBIAN
 
-unpack() (
-	cd "$1" && shift &&
-		apt-get "${APT[@]}" download "$@" &&
-		for package in *.deb; do dpkg -x "$package" . || return; done &&
-		rm ./*.deb
-)
-
 use_apt_of "$(dpkg --print-architecture)" "$suite"
 name=$1-$suite
 for package in "$@"; do
@@ -27,15 +20,5 @@ for package in "$@"; do
 done
 dir=$CACHE/$name
 
-if [ ! -d "$dir" ]; then
-	lock_cache "$1-$suite"
-fi
-if [ ! -d "$dir" ]; then
-	progress "downloading $* of $suite"
-	rm -rf "$dir.part"
-	mkdir -p "$dir.part"
-	logged "unpacked-$1-$suite" unpack "$dir.part" "$@"
-	mv "$dir.part" "$dir"
-	exec 9>&-
-fi
+cached "unpacked-$1-$suite" "$dir" "downloading $* of $suite" unpack_packages "$@"
 echo "$dir"
