@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import collections.abc
 import concurrent.futures
+import contextlib
 import errno
 import functools
 import inspect
@@ -50,8 +52,8 @@ class Worker:
     limiters. on_error may also be a function, which gets the item and the exception and returns one of these words.
     A handler may finish its item itself.
 
-    A task awaits what its handler returns. In a thread nobody can, so a handler that returns a coroutine, a generator
-    or a future has failed, because its work was not done.
+    A task awaits what its handler returns. In a thread nobody can, so a handler that returns a coroutine, an iterator
+    or a future has failed, and so has one that returns a list with one of these, because its work was not done.
 
     KeyboardInterrupt gives the key back and stops the worker. So do SIGTERM, SIGINT and stop(), after which the worker
     gets no more keys, and run() returns when the handlers have ended. After grace seconds asyncio tasks are cancelled,
@@ -96,10 +98,12 @@ class Worker:
         self._lock = threading.Lock()
         # The items that handlers work on, with the times on the queue's clock when they began.
         self._running: dict[Item, float] = {}
-        # The time on the queue's clock from which on the worker may warn of handlers that hang.
+        # The items of handlers that hang which the last warning named, and when to warn of them again.
+        self._warned: set[Item] = set()
         self._warn_at = 0.0
-        # The task of arun(), and whether it has cancelled those of the handlers.
+        # The task of arun(), the cancels that it had got before, and whether it has cancelled those of the handlers.
         self._main: asyncio.Task[Any] | None = None
+        self._old_cancels = 0
         self._has_cancelled = False
         self._old_wakeup = -1
         # A byte wakes the thread of run(): from stop(), from a handler that has ended, and from a signal.
@@ -145,6 +149,8 @@ class Worker:
         It raises nothing, because the thread has to live on.
         """
         end = "returned" if exception is None else "failed"
+        if isinstance(exception, KeyboardInterrupt):
+            self.stop()
         try:
             if not item.lost:
                 end = self._finish(item, exception)
@@ -168,8 +174,6 @@ class Worker:
             return "done"
         if isinstance(exception, KeyboardInterrupt) or self._is_own_cancel(exception):
             _say(logging.WARNING, "%s: %r is given back: %r", self._queue.name, item.key, exception)
-            if isinstance(exception, KeyboardInterrupt):
-                self.stop()
             if not item.finished:
                 item.give_back()
             return "returned"
@@ -196,7 +200,11 @@ class Worker:
         """Whether the worker itself has cancelled the handler, and not somebody else a task that the handler awaits."""
         # A coroutine whose loop is gone ends with GeneratorExit. A runner cancels the task of arun() with all others.
         return isinstance(exception, (asyncio.CancelledError, GeneratorExit)) and (
-            self._has_cancelled or self._main is not None and self._main.cancelling() > 0)
+            self._has_cancelled or self._is_cancelled())
+
+    def _is_cancelled(self) -> bool:
+        """Whether arun() is being cancelled. Its task may have survived a cancel before, which still counts there."""
+        return self._main is not None and self._main.cancelling() > self._old_cancels
 
     def _fate(self, item: Item, exception: BaseException) -> OnError:
         """The word of on_error. If that fails itself, the key is retried, which loses nothing."""
@@ -207,6 +215,9 @@ class Worker:
             if fate in _FATES or item.finished:
                 return fate
             raise ValueError(f"on_error returned {fate!r}, which is none of {_FATES}")
+        except KeyboardInterrupt:
+            self.stop()
+            return "give_back"
         except BaseException as failure:  # pylint: disable=broad-except
             _say(logging.ERROR, "%s: %r is retried, because on_error failed: %r", self._queue.name, item.key, failure,
                  exc_info=failure)
@@ -235,8 +246,8 @@ class Worker:
         limit = _LONG_RUN if self._timeout is None else self._timeout
         with self._lock:
             late = [item for item, began in self._running.items() if now - began > limit]
-        if late and now >= self._warn_at:
-            self._warn_at = now + _LONG_RUN
+        if late and (now >= self._warn_at or not self._warned.issuperset(late)):
+            self._warned, self._warn_at = set(late), now + _LONG_RUN
             _say(logging.WARNING, "%s: %d of %d handlers have run for more than %g s: %s", self._queue.name, len(late),
                  self._concurrency, limit, _keys(late))
         return self._timeout is not None and len(late) == self._concurrency
@@ -302,6 +313,8 @@ class Worker:
             self._read_wakes()
 
     def _start(self, items: list[Item], jobs: queues.SimpleQueue[Item | None], threads: list[threading.Thread]) -> None:
+        # An exception that another thread raises in one of them (PyThreadState_SetAsyncExc) may have ended it.
+        threads[:] = [thread for thread in threads if thread.is_alive()]
         while len(threads) < min(self._concurrency, len(self._running) + len(items)):
             thread = threading.Thread(target=self._work, args=(jobs,), name=f"kwq-{len(threads)}", daemon=True)
             thread.start()
@@ -317,16 +330,19 @@ class Worker:
         while (item := jobs.get()) is not None:
             exception: BaseException | None = None
             try:
-                _check_done(item, self._handler(item))
-            except BaseException as raised:  # pylint: disable=broad-except
-                exception = raised
-            if not self._ended(item, exception):
-                self._stopping.wait(_PAUSE)
-                self._queue._undo_get([item])
-            with self._lock:
-                del self._running[item]
-            del item, exception
-            self._wake()
+                try:
+                    _check_done(item, self._handler(item))
+                except BaseException as raised:  # pylint: disable=broad-except
+                    exception = raised
+                if not self._ended(item, exception):
+                    self._stopping.wait(_PAUSE)
+            finally:
+                if not item.finished:
+                    self._queue._undo_get([item])
+                with self._lock:
+                    del self._running[item]
+                del item, exception
+                self._wake()
 
     def _await_threads(self) -> bool:
         end = None if self._grace is None else time.monotonic() + self._grace
@@ -416,6 +432,7 @@ class Worker:
             raise TypeError("arun() needs a coroutine function as handler: call run() for threads")
         loop = asyncio.get_running_loop()
         self._main = asyncio.current_task()
+        self._old_cancels = self._main.cancelling() if self._main else 0
         stopper: asyncio.Future[None] = loop.create_future()
 
         def stop() -> None:
@@ -461,7 +478,7 @@ class Worker:
             try:
                 items = await fetch
             except asyncio.CancelledError:
-                if stopper.done() and not (self._main and self._main.cancelling()):
+                if stopper.done() and not self._is_cancelled():
                     return
                 raise
             except ShutDown:
@@ -578,7 +595,8 @@ def _say(level: int, text: str, *values: object, exc_info: BaseException | None 
     except KeyboardInterrupt:
         raise
     except BaseException as failure:  # pylint: disable=broad-except
-        print(f"kwq: {text!r} cannot be logged: {type(failure).__name__}", file=sys.stderr)
+        with contextlib.suppress(Exception):  # stderr may be a closed pipe
+            print(f"kwq: {text!r} cannot be logged: {type(failure).__name__}", file=sys.stderr)
 
 
 def _is_coroutine_function(function: object) -> bool:
@@ -587,13 +605,20 @@ def _is_coroutine_function(function: object) -> bool:
 
 def _check_done(item: Item, result: object) -> None:
     """A handler that returns work instead of doing it has failed, so that its key does not count as done."""
-    if item.finished or not (inspect.isawaitable(result) or inspect.isgenerator(result)
-                             or inspect.isasyncgen(result) or isinstance(result, concurrent.futures.Future)):
+    if item.finished or not (_is_work(result) or isinstance(result, (list, tuple, set)) and any(map(_is_work, result))):
         return
     if inspect.iscoroutine(result):
         result.close()  # Python need not warn as well
     raise TypeError(f"the handler returned {result!r}, and nobody does its work: let an 'async def' await it, or wait "
                     "for it in the handler")
+
+
+def _is_work(result: object) -> bool:
+    """Whether somebody would have to await it, iterate over it or wait for it."""
+    return (inspect.isawaitable(result) or inspect.isasyncgen(result)
+            or isinstance(result, (collections.abc.Iterator, concurrent.futures.Future))
+            # A result of multiprocessing.Pool, whose module is imported by those who have one.
+            or isinstance(result, getattr(sys.modules.get("multiprocessing.pool"), "AsyncResult", ())))
 
 
 def _keys(items: Iterable[Item]) -> str:

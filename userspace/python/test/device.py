@@ -14,8 +14,10 @@ import fcntl
 import functools
 import gc
 import io
+import itertools
 import json
 import logging
+import multiprocessing.pool
 import os
 import pickle
 import shutil
@@ -1930,8 +1932,48 @@ class Workers(Base):
             worker.run()
         self.assertEqual((self.ends(worker), len(queue)), ((0, 0, 2, 0), 2))
 
+    def test_keyboard_interrupt_elsewhere(self):
+        """Y2: KeyboardInterrupt also stops a worker when on_error raises it, or when the item is lost"""
+        def interrupts(*_):
+            self.assertLess(next(calls), 2)
+            raise KeyboardInterrupt
+
+        def fails(item):
+            raise ValueError
+
+        def is_lost(item):
+            queue.advance(5)
+            interrupts()
+        for handler, ends in ((fails, (0, 1, 0, 0)), (is_lost, (0, 0, 0, 1))):
+            queue = self.manual(lease=5)
+            queue.add("a")
+            calls = itertools.count()
+            worker = kwq.Worker(queue, handler, on_error=interrupts)
+            self.assertTrue(self.run_to_its_end(worker))
+            self.assertEqual((self.ends(worker), len(queue), next(calls)), (ends, 1, 1))
+
+    def test_thread_that_is_ended(self):
+        """Y2: an exception that another thread raises in a thread of the worker ends it, and its key goes back"""
+        def handle(item):
+            runs.append(threading.current_thread())
+            if len(runs) == 2:
+                worker.stop()
+
+        def ended(item, exception):
+            if len(runs) == 1:
+                raise SystemExit
+            return end(item, exception)
+        queue = self.queue()
+        queue.add("a")
+        runs = []
+        worker = kwq.Worker(queue, handle)
+        end = worker._ended
+        with unittest.mock.patch.object(worker, "_ended", ended):
+            self.assertTrue(self.run_to_its_end(worker))
+        self.assertEqual((self.ends(worker), len(set(runs)), queue.stat().items), ((1, 0, 0, 0), 2, 0))
+
     def test_work_that_is_returned(self):
-        """Y2: a thread's handler that returns a coroutine, a generator or a future has failed; a task awaits it"""
+        """Y2: a thread's handler that returns a coroutine, an iterator or a future has failed; a task awaits it"""
         ran = []
 
         async def send(item):
@@ -1958,10 +2000,13 @@ class Workers(Base):
                 with self.logged() as messages:
                     self.assertTrue(self.run_to_its_end(worker))
             return self.ends(worker), "".join(messages)
+        pool = unittest.mock.Mock(_cache={})
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             for handler in (lambda item: send(item), logged(send), generator, agenerator,
-                            lambda item: concurrent.futures.Future()):
+                            lambda item: map(ran.append, "a"), lambda item: concurrent.futures.Future(),
+                            lambda item: [None, concurrent.futures.Future()],
+                            lambda item: multiprocessing.pool.AsyncResult(pool, None, None)):
                 ends, messages = until_shut_down(handler)
                 self.assertEqual((ends, ran), ((0, 1, 0, 0), []), messages)
                 self.assertIn("nobody does its work", messages)
@@ -2152,6 +2197,39 @@ class Workers(Base):
                         log.removeFilter(log_filter)
                 self.assertEqual((worker.failed, [dead.requeues for dead in queue.dead()]), (3, [2]))
                 self.assertIn("cannot be logged", stderr.getvalue())
+
+    def test_message_that_nobody_can_read(self):
+        """Y2: a stderr that is a closed pipe is not an error of the worker"""
+        def fails(record):
+            raise ValueError
+        stderr = unittest.mock.Mock(write=unittest.mock.Mock(side_effect=BrokenPipeError))
+        log = logging.getLogger("kwq")
+        log.addFilter(fails)
+        try:
+            with self.logged(), contextlib.redirect_stderr(stderr):
+                kwq.worker._say(logging.WARNING, "a message")
+        finally:
+            log.removeFilter(fails)
+        stderr.write.assert_called()
+
+    def test_cancel_before_arun(self):
+        """Y2: a task that has survived a cancel before arun() does not take every later one for a cancel of arun()"""
+        async def handle(item):
+            if item.requeues == 2:
+                worker.stop()
+            raise asyncio.CancelledError
+
+        async def main():
+            asyncio.current_task().cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(LONG)
+            async with asyncio.timeout(LONG / 4):
+                await worker.arun()
+        queue = self.queue(config=kwq.Config((kwq.FastSlow(0, 0, 0),)))
+        queue.add("a")
+        worker = kwq.Worker(queue, handle)
+        asyncio.run(main())
+        self.assertEqual(self.ends(worker), (0, 3, 0, 0))
 
     def test_cancel_between_stop_and_end(self):
         """Y2: a cancel of arun() that comes with a stop is not taken for the end of the get"""
@@ -2476,13 +2554,17 @@ class Workers(Base):
             queue.advance(1)
             self.assertTrue(is_alive())
             self.assertRegex(messages[0], "1 of 2 handlers have run for more than 5 s: b'a'$")
+            self.assertTrue(is_alive())
+            self.assertEqual(len(messages), 1)
             queue.advance(3)
             self.assertFalse(is_alive())
-            self.assertEqual(len(messages), 1)
-            queue.advance(597)
-            self.assertFalse(is_alive())
             self.assertRegex(messages[1], "2 of 2 handlers have run for more than 5 s: b'a', b'b'$")
+            queue.advance(599)
+            self.assertFalse(is_alive())
             self.assertEqual(len(messages), 2)
+            queue.advance(1)
+            self.assertFalse(is_alive())
+            self.assertEqual(messages[2:], messages[1:2])
             del worker._running[a]
             self.assertTrue(is_alive())
         worker = kwq.Worker(queue, print, notify=True)
