@@ -27,6 +27,7 @@ import hashlib
 import json
 import os.path
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -34,22 +35,25 @@ HERE = Path(__file__).absolute().parent
 TOP = HERE.parents[1]
 HEAD = ('class', 'suite', 'finds')
 
-# The files and folders that each suite compiles or runs. A suite that is not named needs all.
+# The files and folders that each suite compiles or runs. A suite that is not named needs all. The result also depends on
+# COMMON and on the compiler.
 MODULE = ('Kbuild', 'kmod', 'uapi')
 FOLDERS = {
-    'host': ('kmod/core', 'uapi', 'userspace'),
+    'host': ('kmod/core', 'kmod/keyed/board_key.h', 'uapi', 'userspace'),
     'model': ('kmod/core', 'uapi', 'selftests/model'),
-    'kunit-debug': (*MODULE, 'selftests/vm/debug.config'),
+    'kunit-debug': (*MODULE, 'selftests/vm/debug.config', 'selftests/vm/init.c'),
     'kunit-uml': (*MODULE, 'selftests/vm/uml.config'),
 }
-ALL_FOLDERS = (*MODULE, 'userspace', 'selftests/cluster', 'selftests/device', 'selftests/fuzz', 'selftests/vm/init.c')
+ALL_FOLDERS = (*MODULE, 'userspace', 'selftests/cluster', 'selftests/device', 'selftests/fuzz', 'selftests/vm/debug.config',
+               'selftests/vm/init.c')
+COMMON = ('selftests/vm/results.py', 'selftests/vm/run-tests.sh')
 
 
 @functools.cache
 def fingerprint(suite):
     """A checksum of the sources of a suite."""
-    checksum = hashlib.sha256()
-    for folder in FOLDERS.get(suite, ALL_FOLDERS):
+    checksum = hashlib.sha256(subprocess.check_output(['gcc', '--version']))
+    for folder in (*FOLDERS.get(suite, ALL_FOLDERS), *COMMON):
         top = TOP / folder
         for path in sorted(top.rglob('*')) if top.is_dir() else [top]:
             if path.is_file() and '__pycache__' not in path.parts:

@@ -9,7 +9,7 @@
 # suite, changes. So a run that was stopped goes on where it was.
 #
 # MUTANTS='early-ready* ...'  only these
-# MUTANTS=short               the quick ones that `make test` plants, as proof that mutants are still found
+# MUTANTS=short               the quick ones that `make test-long` plants, as proof that mutants are still found
 # AGAIN=1                     also those that were found before
 # COPIES=2                    so many at a time: one for each processor
 # TAP=1                       TAP on stdout instead of the table
@@ -34,7 +34,7 @@ make_copy() {
 	for file in "$CACHE"/*; do
 		name=${file##*/}
 		case $name in
-		lock-* | "${FOUND##*/}" | *.part) ;;
+		lock-* | "${FOUND##*/}" | seconds | *.part) ;;
 		uml-tree-*)
 			[ ! -d "$cache/kwq/$name" ] || continue
 			# Nothing writes the files of a kernel's source, so the copies share them.
@@ -168,12 +168,11 @@ done
 lock_build
 mkdir -p "$WORK" "$CACHE"
 touch "$FOUND"
-[ -z "${AGAIN:-}" ] || : >"$FOUND"
 : >"$WORK/lines"
 : >"$WORK/unplanted"
 : >"$WORK/failed"
 while read -r key name words; do
-	if line=$(grep -m 1 "^$key " "$FOUND"); then
+	if [ -z "${AGAIN:-}" ] && line=$(grep -m 1 "^$key " "$FOUND"); then
 		printf '%s\n' "${line#* }" >>"$WORK/lines"
 	else
 		printf '%s %s %s\n' "$key" "$name" "$words" >>"$WORK/unplanted"

@@ -24,7 +24,7 @@ LIBRARIES=(libcbor-dev libmicrohttpd-dev libnats-dev libsqlite3-dev libssl-dev p
 # kernel.sh unpacks Debian's own kernels. The package has the source of those that are built, and kselftest.h.
 KERNELS=(bc bison build-essential flex libelf-dev pahole python3 rsync "$SOURCE_PACKAGE" xz-utils)
 DEVICE=("${LIBRARIES[@]}" gcc-multilib golang-go "$SOURCE_PACKAGE" sqlite3)
-HOST=(build-essential "${LIBRARIES[@]}" fish golang-go mandoc openssl python3 python3-jsonschema rsync zsh)
+HOST=(build-essential "${LIBRARIES[@]}" fish gcc-multilib golang-go mandoc openssl python3 python3-jsonschema rsync zsh)
 CHECK=("${KERNELS[@]}" "${LIBRARIES[@]}" clang coccinelle gcc-multilib "$LIBPYTHON" mandoc mypy pyflakes3 shellcheck sparse)
 DEB=(build-essential cpio debhelper dh-dkms dh-python git "${LIBRARIES[@]}" python3 python3-jsonschema)
 

@@ -42,6 +42,7 @@ results() {
 
 # Counts a suite that could not run, for example after a failed build, as one failure. The other suites still run.
 lost() {
+	touch "$LOGS/$1.lost"
 	results lost "$1" "$2"
 }
 
@@ -252,7 +253,7 @@ run() {
 	kselftest-uml-smp-*)
 		# The programs that do things at random, for five minutes, on so many processors that are real.
 		progress "random programs on ${1##*-} parallel processors"
-		programs='@(faults|fuzz|grants|kill|room|stress)'
+		programs='@(faults|fuzz|grants|kill|room|stress|wait)'
 		PROCESSORS=${1##*-} KWQ_SOAK_SECONDS=${KWQ_SOAK_SECONDS:-50} \
 			machine "$1" kselftest uml-smp device kselftest "$PROGRAM_SECONDS" "${chosen:-$programs}"
 		;;
@@ -320,21 +321,22 @@ run_all() {
 		began=$SECONDS
 		run "$suite"
 		"$VM/results.py" took "$suite" $((SECONDS - began))
-		echo $((SECONDS - began)) >"$TIMES/$suite"
+		[ -f "$LOGS/$suite.lost" ] || echo $((SECONDS - began)) >"$TIMES/$suite"
 	done
 }
 
-# estimate SUITE...: prints the seconds that these suites took when they last ran here, one after the other.
+# estimate SUITE...: prints the seconds that these suites took when they last ran here, one after the other. The first time
+# most take up to five minutes on two processors.
 estimate() {
 	local suite sum=0
 
 	for suite in "$@"; do
-		[ ! -f "$TIMES/$suite" ] || sum=$((sum + $(cat "$TIMES/$suite")))
+		sum=$((sum + $(cat "$TIMES/$suite" 2>/dev/null || echo 300)))
 	done
 	echo "$sum"
 }
 
-# Says how long the run will take, as far as its suites have run before.
+# Says how long the run will take.
 tell_estimate() {
 	local first second new=0 suite text
 
@@ -342,8 +344,8 @@ tell_estimate() {
 	for suite in "${suites[@]}"; do
 		[ -f "$TIMES/$suite" ] || new=$((new + 1))
 	done
-	text="about $(((first > second ? first : second) / 60 + 1)) minutes, as last time"
-	[ "$new" = 0 ] || text="$new of them have not run on this machine yet"
+	text="about $(((first > second ? first : second) / 60 + 1)) minutes"
+	[ "$new" = 0 ] || text+=", and up to 15 more to build kernels: $new of them have not run on this machine yet"
 	progress "${#suites[@]} suites: $text"
 }
 

@@ -26,7 +26,8 @@ programs+=(fuzz)
 
 # The test, its kernel and its share of the time. host means this machine.
 rows=("random host 2" "libfuzzer host 2")
-# programs_on KERNEL PARTS: adds a row for each program, on a kernel with that many parts of the time.
+# programs_on KERNEL PARTS: adds a row for each program, on a kernel with that many parts of the time. The number of uml-smp-4
+# is that of its processors.
 programs_on() {
 	local program
 
@@ -39,7 +40,8 @@ programs_on() {
 programs_on debug 8
 programs_on stock 3
 programs_on kcsan 5
-programs_on uml-smp 4
+programs_on uml-smp-2 2
+programs_on uml-smp-4 2
 
 # told WORD LOG: the sum of the reported numbers.
 told() {
@@ -47,7 +49,7 @@ told() {
 }
 
 line() {
-	printf '| %-10s | %-6s | %6s | %12s | %15s | %7s |\n' "$@" >>"$TABLE.part"
+	printf '| %-10s | %-9s | %6s | %12s | %15s | %7s |\n' "$@" >>"$TABLE.part"
 }
 
 hours() {
@@ -93,10 +95,11 @@ on_host() {
 # on_machine NAME KERNEL SECONDS SEED: runs one program in a machine of its own.
 on_machine() {
 	local name=$1 kernel=$2 seconds=$3 seed=$4 dir status=0 found=0 took
-	local logs=$LOGS/soak-$1-$2
+	local logs=$LOGS/soak-$1-$2 processors=2
 	local console=$logs.console.log report=$logs.report.log
 
-	if ! dir=$("$VM/initramfs.sh" "$kernel" device); then
+	[[ $kernel != *-smp-* ]] || processors=${kernel##*-}
+	if ! dir=$("$VM/initramfs.sh" "${kernel%-"$processors"}" device); then
 		complain "$name on $kernel: could not be built"
 		row "$name" "$kernel" 0 0 0 1
 		return
@@ -104,7 +107,7 @@ on_machine() {
 	: >"$console"
 	: >"$report"
 	# The limit is a multiple of the test's time, because the machine is emulated.
-	KWQ_SOAK_SECONDS=$seconds KWQ_SEED=$seed LIMIT=$((2 * seconds + 900)) \
+	PROCESSORS=$processors KWQ_SOAK_SECONDS=$seconds KWQ_SEED=$seed LIMIT=$((2 * seconds + 900)) \
 		"$VM/boot.sh" "$dir" "file:$console" "file:$report" kselftest $((2 * seconds + 600)) "$name" \
 		>"$logs.qemu.log" 2>&1 </dev/null || status=$?
 	"$VM/results.py" kselftest "kselftest-$kernel" "$report" "$console" "$status" >"$logs.results" || true

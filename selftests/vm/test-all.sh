@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # All that must pass before a release, target by target, and a table at the end. A run that was stopped goes on where it was:
-# a target that has passed with the same sources is not run again.
+# a target that has passed with the same sources, compiler and kernels is not run again. Variables that choose tests count for
+# nothing here. Needs root.
 #
 #   AGAIN=1  runs all of them
 . "$(dirname "$0")/common.sh"
@@ -26,16 +27,25 @@ sources() {
 	if git rev-parse --git-dir >/dev/null 2>&1; then
 		git ls-files -z --cached --others --exclude-standard
 	else
-		find . -path ./build -prune -o -type f -print0
+		find . \( -path ./build -o -path ./.git \) -prune -o -type f -print0
 	fi | sort -z | { xargs -0 sha256sum 2>/dev/null || true; } | sha256sum | cut -c 1-16
 }
 
+# Prints the versions of the packages that the tests compile with and run on.
+versions() {
+	dpkg-query -W -f '${Package} ${Version}\n' gcc clang qemu-system-x86 "$SOURCE_PACKAGE" 2>/dev/null | sha256sum | cut -c 1-16
+}
+
+has_passed() {
+	[ -z "${AGAIN:-}" ] && grep -qsx "passed $(sources) $(versions)" "$WORK/$1.result"
+}
+
+unset SUITES PROGRAMS TESTS KUNIT CHECKS MUTANTS COPIES OPS FUZZ SEED SPIN SOAK NATS SYNC KERNEL_ARGS KWQ_RULES
 mkdir -p "$WORK"
-version=$(sources)
 minutes=0
 for target in "${TARGETS[@]}"; do
 	read -r name takes <<<"$target"
-	if [ -n "${AGAIN:-}" ] || ! grep -qsx "passed $version" "$WORK/$name.result"; then
+	if ! has_passed "$name"; then
 		minutes=$((minutes + takes))
 	fi
 done
@@ -44,18 +54,21 @@ progress "this takes about $((minutes / 60)) hours and $((minutes % 60)) minutes
 failed=0
 for target in "${TARGETS[@]}"; do
 	read -r name takes <<<"$target"
-	if [ -n "${AGAIN:-}" ] || ! grep -qsx "passed $version" "$WORK/$name.result"; then
+	if ! has_passed "$name"; then
 		progress "make $name, about $takes minutes"
-		began=$SECONDS result=passed
-		env -u KWQ_STARTED make -C "$TOP" --no-print-directory "$name" >"$WORK/$name.log" 2>&1 </dev/null || result=failed
-		printf '%s %s\n%d\n' "$result" "$version" $(((SECONDS - began + 30) / 60)) >"$WORK/$name.result"
+		began=$SECONDS result=passed tested=$(sources)
+		env -u AGAIN -u KWQ_STARTED make -C "$TOP" --no-print-directory "$name" >"$WORK/$name.log" 2>&1 </dev/null || result=failed
+		# If the sources have changed meanwhile, the result is for none of both.
+		[ "$(sources)" = "$tested" ] || tested=changed
+		printf '%s %s %s\n%d\n' "$result" "$tested" "$(versions)" $(((SECONDS - began + 30) / 60)) >"$WORK/$name.result"
 	fi
 done
 
 printf '\n%-14s %-7s %8s  %s\n' target result minutes 'last line'
 for target in "${TARGETS[@]}"; do
 	name=${target% *}
-	{ read -r result _; read -r took; } <"$WORK/$name.result"
+	{ read -r result tested _; read -r took; } <"$WORK/$name.result"
+	[ "$tested" != changed ] || result=changed
 	printf '%-14s %-7s %8s  %s\n' "$name" "$result" "$took" "$(tail -n 1 "$WORK/$name.log")"
 	[ "$result" = passed ] || failed=1
 done
