@@ -345,8 +345,8 @@ tell_estimate() {
 		[ -f "$TIMES/$suite" ] || new=$((new + 1))
 	done
 	text="about $(((first > second ? first : second) / 60 + 1)) minutes"
-	[ "$new" = 0 ] || text+=", and up to 15 more to build kernels: $new of them have not run on this machine yet"
-	progress "${#suites[@]} suites: $text"
+	[ "$new" = 0 ] || text+=", and up to 15 more to build kernels: $new of the suites have not run on this machine yet"
+	progress "this takes $text"
 }
 
 finish() {
