@@ -101,9 +101,9 @@ class Mutant:
         return files
 
     def cases(self):
-        """The KUnit cases that must find the mutant."""
-        for cases in re.findall(r'kwq-[\w-]+/(\w+|\([\w|]+\))', self.finds.pattern):
-            yield from re.findall(r'\w+', cases)
+        """The KUnit suites and cases that must find the mutant."""
+        for suite, cases in re.findall(r'(kwq-[\w-]+)/(\w+|\([\w|]+\))', self.finds.pattern):
+            yield from ((suite, case) for case in re.findall(r'\w+', cases))
 
     def chosen(self):
         """The suite, and its programs, or a pattern that matches at least the KUnit suites, that must find the mutant."""
@@ -131,6 +131,15 @@ class Mutant:
         raise ValueError(f'not found by {self.finds.pattern}, but by {failed[0]}')
 
 
+def kunit_cases(tree):
+    """The KUnit suites and cases in a tree."""
+    for path in Path(tree, 'kmod/tests').rglob('*.c'):
+        text = path.read_text()
+        for suite, array in re.findall(r'\.name = "([\w-]+)",[^}]*\.test_cases = (\w+),', text):
+            listed = re.search(rf'struct kunit_case {array}\[\] = {{(.*?)^}};', text, re.M | re.S)
+            yield from ((suite, case) for case in re.findall(r'\bKUNIT_CASE\w*\((\w+)', listed[1]))
+
+
 def names():
     return sorted(path.stem for path in HERE.glob('*.diff'))
 
@@ -144,7 +153,7 @@ def main():
     elif command == 'sources':
         print(fingerprint(args[0]))
     elif command == 'check':
-        tests = '\n'.join(path.read_text() for path in Path(args[0], 'kmod/tests').rglob('*.c'))
+        tests = set(kunit_cases(args[0]))
         for name in names():
             try:
                 mutant = Mutant(name)
@@ -152,9 +161,9 @@ def main():
             except ValueError as error:
                 print(error)
                 continue
-            for case in mutant.cases():
-                if not re.search(rf'\bKUNIT_CASE\w*\({case}\b', tests):
-                    print(f'{name}: KUnit has no case {case}')
+            for suite, case in mutant.cases():
+                if (suite, case) not in tests:
+                    print(f'{name}: KUnit has no case {suite}/{case}')
     elif command == 'plant':
         for file, text in Mutant(args[0]).plant(args[1]).items():
             (Path(args[1]) / file).write_text(text)
