@@ -7,7 +7,7 @@
 #   CHECKS=quick           those that compile nothing
 #
 # Some checks depend only on a file and on the tool. The cache has a record of the files that passed them, so only
-# changed files are read again.
+# changed files are read again. The checks that compile are repeated when a file that they compile, or a package, has changed.
 #
 # shellcheck disable=SC2317 # the checks are called by their names
 . "$(dirname "$0")/common.sh"
@@ -15,6 +15,7 @@
 "$VM/packages.sh" check
 SOURCE=$("$VM/kernel.sh" source)
 WORK=$BUILD/check
+RECORD=$CACHE/passed-checks
 
 QUICK='spdx copyright checkpatch kernel-doc shellcheck python man-pages quotes links words syzkaller mutants symbols spaces'
 case ${CHECKS:-all} in
@@ -50,13 +51,11 @@ files() {
 # once VERSION COMMAND...: runs the command with the files on stdin, except those that it has passed before: with this version,
 # these arguments and the same content.
 once() {
-	local record=$CACHE/passed-checks what all new status=0
+	local record=$RECORD what all new status=0
 
 	what=$(printf '%s\n' "$@" | sha256sum | cut -c 1-16)
 	all=$WORK/$what.all new=$WORK/$what.new
 	shift
-	mkdir -p "$WORK"
-	touch "$record"
 	xargs -r -d '\n' sha256sum | sed "s/^/$what /" >"$all"
 	grep -vxFf "$record" "$all" >"$new" || true
 	sed 's/^[^ ]* [^ ]*  //' "$new" | xargs -r -d '\n' -P "$JOBS" -n 16 "$@" >"$WORK/$what.said" 2>&1 || status=1
@@ -160,11 +159,18 @@ sparse_and_W1() {
 
 check_sparse_and_W1() {
 	sparse_and_W1 stock "$STOCK/kdir" "${SAMPLES[@]}"
+	touch "$WORK/stock/complete"
+}
+
+# The module of the check before, which a record may have passed over.
+need_module() {
+	[ -f "$WORK/stock/complete" ] || check_sparse_and_W1
 }
 
 # K11: the module builds and links without the device, has nothing that serves programs, and is less than half as large. The
-# suites kunit-uml-queue and load-stock-queue run it. Compares with the module that was checked before.
+# suites kunit-uml-queue and load-stock-queue run it.
 check_sparse_and_W1_of_queue() {
+	need_module
 	sparse_and_W1 queue "$STOCK/kdir" "${SAMPLES[@]}" CONFIG_KWQ_DEV=n
 	nm -u "$WORK"/queue/module-*/kmod/kwq.ko |
 		grep -E ' (misc_|anon_inode|fd_install|kmem_cache_|_?copy_(from|to)_user|(un)?register_pernet|init_net|compat_ptr)' |
@@ -188,10 +194,10 @@ check_sparse_and_W1_of_tests() {
 	sparse_and_W1 debug "$DEBUG/kdir" CONFIG_KWQ_KUNIT_TEST=y "${SAMPLES[@]}"
 }
 
-# Uses the symbols of the module that was checked before.
 check_sparse_and_W1_of_bench() {
 	local out=$WORK/bench symbols
 
+	need_module
 	symbols=$(echo "$WORK"/stock/module-*/Module.symvers)
 	rm -rf "$out"
 	cp -r "$TOP/selftests/bench" "$out"
@@ -324,6 +330,7 @@ for page in map(pathlib.Path, sys.stdin.read().split()):
 check_template() {
 	local out=$WORK/template symbols
 
+	need_module
 	symbols=$(echo "$WORK"/stock/module-*/Module.symvers)
 	rm -rf "$out"
 	mkdir -p "$out"
@@ -370,6 +377,7 @@ check_template() {
 check_port() {
 	local out=$WORK/port symbols half
 
+	need_module
 	symbols=$(echo "$WORK"/stock/module-*/Module.symvers)
 	rm -rf "$out"
 	mkdir -p "$out"
@@ -474,18 +482,53 @@ check_limits() {
 	done | paste -sd ' ' | grep -vx '124 124 124 3 137' || true
 }
 
+# inputs_of CHECK: prints the files that decide the result, together with the packages and kernels. It prints nothing for a check
+# that runs every time, because it is quick or does more than compile.
+inputs_of() {
+	case $1 in
+	# These use the module of the first one.
+	sparse-and-W1 | sparse-and-W1-of-queue | sparse-and-W1-of-bench | template | port)
+		echo Kbuild Makefile docs/drivers.md kmod selftests/bench uapi
+		;;
+	sparse-and-W1-of-tests | prototypes) echo Kbuild Makefile kmod selftests/vm/prototypes.py uapi ;;
+	clang) echo kmod uapi userspace ;;
+	abi32) echo kmod selftests/device uapi userspace ;;
+	esac
+}
+
+# key_of CHECK: prints the line of the record for it.
+key_of() {
+	local inputs
+
+	read -ra inputs <<<"$(inputs_of "$1")"
+	[ ${#inputs[@]} -gt 0 ] || return 0
+	{
+		files "${inputs[@]}" selftests/vm/checks.sh | xargs sha256sum
+		dpkg-query -W
+		ls -d "$CACHE"/stock-* "$CACHE"/debug-* 2>/dev/null || true
+	} | sha256sum | sed "s/ .*/ $1/"
+}
+
 mkdir -p "$LOGS" "$WORK"
+rm -f "$WORK/stock/complete"
+touch "$RECORD"
 trap end_attempt EXIT
 printf 'TAP version 13\n1..%d\n' ${#checks[@]}
 number=0 failed=0
 for check in "${checks[@]}"; do
 	number=$((number + 1))
+	key=$(key_of "$check")
+	if [ -n "$key" ] && grep -qxF "$key" "$RECORD"; then
+		printf 'ok %d - %s\n# it has passed before, with the same files\n' "$number" "$check"
+		continue
+	fi
 	began=$SECONDS
 	log=$LOGS/check-$check.log
 	# A check fails by its status or by any output.
 	attempt "$log" "check_${check//-/_}"
 	if [ "$attempted" = 0 ] && [ ! -s "$log" ]; then
 		printf 'ok %d - %s\n' "$number" "$check"
+		[ -z "$key" ] || echo "$key" >>"$RECORD"
 	else
 		printf 'not ok %d - %s\n' "$number" "$check"
 		head -n 60 "$log" | sed 's/^/# /'
