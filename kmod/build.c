@@ -35,7 +35,6 @@
 #include "queue/backoff_until.c"
 #if IS_ENABLED(CONFIG_KWQ_DEV)
 #include "keyed/table.c"
-#include "keyed/kept.c"
 #include "keyed/quota.c"
 #include "keyed/handout.c"
 #include "keyed/term.c"

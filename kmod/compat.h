@@ -12,7 +12,6 @@
  *	In Debian's headers, include/config/kernel.release is not the release that
  *	uname -r shows. So the Makefile uses UTS_RELEASE.
  * 6.3	KUnit has <kunit/static_stub.h>. Below.
- * 6.7	shrinker_alloc() is new, and shrinker_register() cannot fail. Below.
  * 6.10	__assign_str() loses its second argument. The tracepoints use arrays of a fixed
  *	size instead.
  * 6.12	no_llseek is removed. No file_operations of kwq uses it.
@@ -41,7 +40,6 @@
 #include <linux/build_bug.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
-#include <linux/shrinker.h>
 #include <linux/slab.h>
 #include <linux/version.h>
 #include <linux/workqueue.h>
@@ -78,49 +76,6 @@ static inline void kwq_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set, 
 	static_assert(__same_type(vm_flags_mod,
 				  void (struct vm_area_struct *, vm_flags_t, vm_flags_t)));
 	vm_flags_mod(vma, set, clear);
-#endif
-}
-
-/* Registers a shrinker that the machine has once. Returns it, or NULL without memory. */
-static inline struct shrinker *
-kwq_shrinker_register(const char *name,
-		      unsigned long (*count)(struct shrinker *, struct shrink_control *),
-		      unsigned long (*scan)(struct shrinker *, struct shrink_control *))
-{
-	struct shrinker *shrinker;
-
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
-	static_assert(__same_type(register_shrinker,
-				  int (struct shrinker *, const char *, ...)));
-	shrinker = kzalloc(sizeof(*shrinker), GFP_KERNEL);
-#else
-	static_assert(__same_type(shrinker_alloc,
-				  struct shrinker *(unsigned int, const char *, ...)));
-	shrinker = shrinker_alloc(0, "%s", name);
-#endif
-	if (!shrinker)
-		return NULL;
-	shrinker->count_objects = count;
-	shrinker->scan_objects = scan;
-	shrinker->seeks = DEFAULT_SEEKS;
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
-	if (register_shrinker(shrinker, "%s", name)) {
-		kfree(shrinker);
-		return NULL;
-	}
-#else
-	shrinker_register(shrinker);
-#endif
-	return shrinker;
-}
-
-static inline void kwq_shrinker_unregister(struct shrinker *shrinker)
-{
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
-	unregister_shrinker(shrinker);
-	kfree(shrinker);
-#else
-	shrinker_free(shrinker);
 #endif
 }
 

@@ -20,12 +20,9 @@ static int __init begin_device(void)
 	err = kwq_items_register();
 	if (err)
 		goto unregister_quota;
-	err = kwq_kept_register();
-	if (err)
-		goto unregister_items;
 	err = kwq_keyed_register();
 	if (err)
-		goto unregister_kept;
+		goto unregister_items;
 	err = kwq_names_register();
 	if (err)
 		goto unregister_keyed;
@@ -38,8 +35,6 @@ unregister_names:
 	kwq_names_unregister();
 unregister_keyed:
 	kwq_keyed_unregister();
-unregister_kept:
-	kwq_kept_unregister();
 unregister_items:
 	kwq_items_unregister();
 unregister_quota:
@@ -53,7 +48,6 @@ static void __exit end_device(void)
 	kwq_chardev_unregister();
 	kwq_names_unregister();
 	kwq_keyed_unregister();
-	kwq_kept_unregister();
 	kwq_items_unregister();
 	kwq_quota_unregister();
 }

@@ -19,7 +19,6 @@
 #include <linux/bitops.h>
 #include <linux/bug.h>
 #include <linux/capability.h>
-#include <linux/cgroup.h>
 #include <linux/cred.h>
 #include <linux/fault-inject-usercopy.h>
 #include <linux/file.h>
@@ -198,11 +197,6 @@ FUNCTION(void, seq_escape_str,
 FUNCTION(bool, cancel_work_sync, (struct work_struct *));
 FUNCTION(bool, queue_work, (struct workqueue_struct *, struct work_struct *));
 FUNCTION(unsigned int, work_busy, (struct work_struct *));
-
-/* Cgroups */
-#ifdef CONFIG_MEMCG
-FUNCTION(struct cgroup_subsys_state *, task_css, (struct task_struct *, int));
-#endif
 
 /* Parameters of the module */
 FUNCTION(int, kstrtouint, (const char *, unsigned int, unsigned int *));

@@ -126,7 +126,6 @@ static void insert(struct kwq_keyed *keyed, const struct kwq_key *name,
 	memcpy(kg->name, name->bytes, name->len);
 	keyed->nr_bytes += kwq_keyed_group_bytes(name->len);
 	kwq_table_insert(&kwq_groups_of(keyed)->table, &kg->by_name, kg->hash);
-	kwq_keyed_fit_kept(keyed);
 }
 
 /**

@@ -246,23 +246,6 @@ static struct kwq_keyed_item *item_of(struct kwq_node *node)
 	return container_of(node, struct kwq_keyed_item, by_key);
 }
 
-/**
- * kwq_free_small_items() - free small items
- * @node: the first of them
- * @kind: their kind
- *
- * Context: process.
- */
-void kwq_free_small_items(struct kwq_node *node, int kind)
-{
-	struct kwq_node *next;
-
-	for (; node; node = next) {
-		next = node->next;
-		kmem_cache_free(small_items[kind], (void *)item_of(node) - bytes_before[kind]);
-	}
-}
-
 /* Not inlined: the array may be zeroed, which would slow down the free of a single item. */
 static noinline void free_many(const struct kwq_keyed *keyed, struct kwq_node *node)
 {
@@ -424,25 +407,16 @@ noinline void kwq_stock_free(struct kwq_stock *stock, const struct kwq_keyed *ke
 inline void kwq_stock_begin(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 			    const struct kwq_key *key, u32 nr)
 {
-	u32 nr_kept;
-
-	stock->payer = kwq_current_payer();
 	/* data_race(): only a guess */
-	if (!data_race(keyed->expects_new))
-		return;
-	/* data_race(): the same */
-	nr_kept = data_race(keyed->payer == stock->payer ? keyed->nr_kept : 0);
-	if (nr > nr_kept)
-		kwq_stock_fill(stock, keyed, key, nr - nr_kept);
-	else if (unlikely(!is_small(keyed, key->len)))
-		kwq_stock_fill(stock, keyed, key, 1);
+	if (data_race(keyed->expects_new))
+		kwq_stock_fill(stock, keyed, key, nr);
 }
 
 static bool has_item(const struct kwq_keyed *keyed, const struct kwq_stock *stock,
 		     u32 key_len)
 {
 	if (is_small(keyed, key_len))
-		return kwq_has_kept_for(keyed, stock) || stock->small;
+		return stock->small;
 	return stock->large && stock->large_len == key_len;
 }
 
@@ -506,7 +480,6 @@ int kwq_keyed_init_items(struct kwq_keyed *keyed)
 	keyed->small_bytes = small_bytes[kwq_item_kind(keyed)];
 	keyed->size_before = bytes_before[kwq_item_kind(keyed)];
 	keyed->small_key_max = SMALL_SIZE + keyed->size_before - item_size(keyed, 0);
-	keyed->max_kept = min(KWQ_KEPT_MAX, KWQ_QUOTA_STEP / keyed->small_bytes);
 	INIT_LIST_HEAD(&keyed->remembered);
 	return 0;
 }
@@ -579,7 +552,6 @@ void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
 {
 	/* Items that the timer ended and no worker has freed. */
 	free_items(keyed, keyed->gone);
-	free_items(keyed, kwq_keyed_end_keeping(keyed));
 	kwq_values_free(keyed->gone_values);
 	while (keyed->table.nr_buckets) {
 		free_in_table(keyed, kwq_table_empty_last(&keyed->table));
@@ -717,8 +689,6 @@ static void discard(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 	kwq_table_remove(&keyed->table, &ki->by_key, ki->hash);
 	keyed->nr_bytes -= kwq_item_bytes(keyed, ki->key_len);
 	kwq_keyed_give_room_back(keyed);
-	if (likely(is_small(keyed, ki->key_len) && kwq_keep(keyed, ki)))
-		return;
 	ki->by_key.next = keyed->gone;
 	keyed->gone = &ki->by_key;
 }
@@ -971,21 +941,6 @@ inline int kwq_keyed_room_for_key(struct kwq_keyed *keyed, const struct kwq_key 
 	return err;
 }
 
-static noinline struct kwq_keyed_item *take_new(struct kwq_keyed *keyed, const struct kwq_key *key,
-						struct kwq_stock *stock)
-{
-	struct kwq_keyed_item *ki;
-
-	if (stock->payer != keyed->payer)
-		kwq_leave_payer(keyed, stock->payer);
-	ki = take_item(keyed, stock, key->len);
-	ki->is_remembered = false;
-	ki->is_posted = false;
-	ki->is_added = false;
-	ki->is_payers = stock->payer == keyed->payer;
-	return ki;
-}
-
 /**
  * kwq_keyed_insert() - create the item of a new key
  * @keyed: the queue; its lock held
@@ -1001,12 +956,13 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 					struct kwq_stock *stock)
 {
 	struct kwq_keyed_item *ki;
-	bool was_kept;
 
 	lockdep_assert_held(&keyed->queue.lock);
-	was_kept = likely(is_small(keyed, key->len)) && kwq_has_kept_for(keyed, stock);
-	ki = likely(was_kept) ? kwq_take_kept(keyed) : take_new(keyed, key, stock);
+	ki = take_item(keyed, stock, key->len);
 	kwq_item_init(&ki->item);
+	ki->is_remembered = false;
+	ki->is_posted = false;
+	ki->is_added = false;
 	ki->ticket = 0;
 	ki->hash = key->hash;
 	ki->key_len = key->len;
@@ -1016,8 +972,6 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 	keyed->nr_items++;
 	keyed->nr_bytes += kwq_item_bytes(keyed, key->len);
 	kwq_table_insert(&keyed->table, &ki->by_key, ki->hash);
-	if (unlikely(!was_kept))
-		kwq_keyed_fit_kept(keyed);
 	return ki;
 }
 

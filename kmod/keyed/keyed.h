@@ -87,7 +87,6 @@ struct kwq_key {
  * @key_len: length of @key; constant
  * @is_remembered: the item is idle and in &kwq_keyed.remembered
  * @is_posted: the key is on the board; only while the item is dirty
- * @is_payers: the memory is charged to &kwq_keyed.payer
  * @is_added: in a queue with changes, an add has coalesced, which is no change, since the follower
  *	read the item
  * @has_used_token: in a queue with changes, a hand-out had &kwq_change.token
@@ -110,7 +109,6 @@ struct kwq_keyed_item {
 	u16 key_len;
 	bool is_remembered : 1;
 	bool is_posted : 1;
-	bool is_payers : 1;
 	bool is_added : 1;
 	bool has_used_token : 1;
 	union {
@@ -350,7 +348,7 @@ struct kwq_sync {
  * @nr_items: L: number of items, remembered ones included
  * @nr_bytes: L: bytes of these items and their values
  * @nr_values: L: number of items with a value
- * @reserved: L: bytes charged to @quota for items; at least @nr_bytes, and the bytes of @kept
+ * @reserved: L: bytes charged to @quota for items; at least @nr_bytes
  * @own_bytes: L: bytes of the queue and its tables, taken from @quota as well
  * @limiter_bytes: L: the part of @own_bytes for the limiters' pauses
  * @gone_values: L: values that nobody uses any more, to be freed after this hold
@@ -370,12 +368,6 @@ struct kwq_sync {
  * @leases: L: leases of held items, earliest end first
  * @expired: L: number of leases that expired
  * @gone: L: items that ended in this hold of the lock, to be freed
- * @kept: L: small items that ended, for keys to come; charged to @payer
- * @payer: L: number of a memory cgroup, see kept.c; also read without the lock
- * @nr_kept: L: number of these items; also read without the lock
- * @max_kept: L: most of them; 0 after a shut down
- * @is_keeper: the queue is in the list of kept.c; written under that list's lock and L
- * @keeper: in that list
  * @expects_new: the last add was of a new key; a hint, read without the lock
  * @nr_handles: L: number of open handles
  * @ref: one reference for each handle and one for the name
@@ -423,17 +415,12 @@ struct kwq_keyed {
 	u64 expired;
 	struct kwq_node *gone;
 	struct kwq_value *gone_values;
-	struct kwq_node *kept;
-	u64 payer;
-	struct list_head keeper;
 	u32 nr_items;
 	u32 nr_values;
 	u32 nr_remembered;
 	u16 small_bytes;
 	u16 small_key_max;
 	u16 size_before;
-	u8 nr_kept;
-	u8 max_kept;
 	u32 limiter_bytes;
 	u32 nr_handles;
 	struct kref ref;
@@ -452,7 +439,6 @@ struct kwq_keyed {
 	bool board_is_closed;
 	bool ending;
 	bool unlinked;
-	bool is_keeper;
 	struct work_struct work;
 	struct kwq_quota *quota;
 	struct kwq_quota *refused_by;
@@ -634,7 +620,6 @@ struct kwq_extras {
 /**
  * struct kwq_stock - memory for new items, allocated before the lock is taken
  * @small: items for short keys, linked by @by_key
- * @payer: number of the memory cgroup of the task that adds
  * @large: an item for a key of @large_len bytes, or NULL
  * @large_len: length of that key
  * @group_len: length of the name that @group has room for
@@ -648,7 +633,6 @@ struct kwq_extras {
  */
 struct kwq_stock {
 	struct kwq_node *small;
-	u64 payer;
 	void *large;
 	u32 large_len;
 	u32 refused_bytes;
@@ -783,7 +767,6 @@ int kwq_items_register(void);
 void kwq_items_unregister(void);
 void kwq_key_hash(struct kwq_key *key);
 u32 kwq_key_second_hash(const struct kwq_keyed_item *ki);
-void kwq_free_small_items(struct kwq_node *node, int kind);
 bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 		    const struct kwq_key *key, u32 nr);
 void kwq_stock_begin(struct kwq_stock *stock, const struct kwq_keyed *keyed,
@@ -956,94 +939,6 @@ static inline bool kwq_keyed_provide(struct kwq_keyed *keyed)
 #if IS_ENABLED(CONFIG_KUNIT)
 void *kwq_new_page(gfp_t gfp);
 #endif
-
-/* kept.c */
-
-/* Most items that a queue keeps. The reserve of a queue has room for them. */
-#define KWQ_KEPT_MAX	64
-
-/* How many queues may keep items at once. */
-#define KWQ_KEEPERS_MAX	256
-
-int kwq_kept_register(void);
-void kwq_kept_unregister(void);
-u64 kwq_current_payer(void);
-bool kwq_become_keeper(struct kwq_keyed *keyed);
-void kwq_keyed_stop_keeping(struct kwq_keyed *keyed);
-void kwq_leave_payer(struct kwq_keyed *keyed, u64 payer);
-void kwq_keyed_trim_kept(struct kwq_keyed *keyed);
-struct kwq_node *kwq_keyed_end_keeping(struct kwq_keyed *keyed);
-#if IS_ENABLED(CONFIG_KUNIT)
-unsigned long kwq_shrink_kept(unsigned long wanted);
-#endif
-
-/**
- * kwq_keep() - keep a small item whose key is gone, if there is room for it
- * @keyed: the queue; its lock held. Its bytes no longer count in @keyed->nr_bytes, and so the
- *	reserve has room for it
- * @ki: the item
- *
- * Return: false if the item has to be freed.
- */
-static inline bool kwq_keep(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
-{
-	if (keyed->nr_kept == keyed->max_kept || !ki->is_payers)
-		return false;
-	if (unlikely(!keyed->is_keeper) && !kwq_become_keeper(keyed))
-		return false;
-	ki->by_key.next = keyed->kept;
-	keyed->kept = &ki->by_key;
-	keyed->nr_kept++;
-	return true;
-}
-
-/**
- * kwq_has_kept_for() - has a queue a kept item for an add
- * @keyed: the queue; its lock held
- * @stock: memory for new items
- *
- * Return: true if so, and the same cgroup pays.
- */
-static inline bool kwq_has_kept_for(const struct kwq_keyed *keyed, const struct kwq_stock *stock)
-{
-	return keyed->kept && stock->payer == keyed->payer;
-}
-
-/**
- * kwq_take_kept() - take a kept item
- * @keyed: the queue; its lock held; it has a kept item
- *
- * Return: the item; all flags but @is_payers are false.
- */
-static inline struct kwq_keyed_item *kwq_take_kept(struct kwq_keyed *keyed)
-{
-	struct kwq_node *node = keyed->kept;
-
-	keyed->kept = node->next;
-	keyed->nr_kept--;
-	return container_of(node, struct kwq_keyed_item, by_key);
-}
-
-/**
- * kwq_kept_fit() - do the kept items fit into the queue's reserve
- * @keyed: the queue; its lock held
- *
- * Return: true if so.
- */
-static inline bool kwq_kept_fit(const struct kwq_keyed *keyed)
-{
-	return keyed->nr_kept * keyed->small_bytes <= keyed->reserved - keyed->nr_bytes;
-}
-
-/**
- * kwq_keyed_fit_kept() - let kept items go that do not fit into the reserve any more
- * @keyed: the queue; its lock held. It took bytes for something else than a kept item
- */
-static inline void kwq_keyed_fit_kept(struct kwq_keyed *keyed)
-{
-	if (unlikely(!kwq_kept_fit(keyed)))
-		kwq_keyed_trim_kept(keyed);
-}
 
 /* room.c */
 

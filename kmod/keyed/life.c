@@ -463,7 +463,6 @@ void kwq_keyed_shut_down(struct kwq_keyed *keyed)
 	kwq_begin_shut_down(&keyed->queue);
 	kwq_keyed_end_away(keyed);
 	kwq_keyed_note_change(keyed);
-	kwq_keyed_stop_keeping(keyed);
 	drop_all_keys(keyed);
 }
 
@@ -490,7 +489,6 @@ int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *s
 	*shut_downs = seen + 1;
 	kwq_keyed_end_away(keyed);
 	kwq_keyed_note_change(keyed);
-	kwq_keyed_stop_keeping(keyed);
 	drop_all_keys(keyed);
 	return kwq_wait_drained(&keyed->queue, seen, deadline);
 }

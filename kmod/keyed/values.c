@@ -136,7 +136,6 @@ void kwq_keyed_set_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 	if (*slot) {
 		keyed->nr_bytes += kwq_value_bytes(*slot);
 		keyed->nr_values++;
-		kwq_keyed_fit_kept(keyed);
 	}
 	kwq_keyed_give_room_back(keyed);
 }

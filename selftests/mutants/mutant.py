@@ -158,7 +158,7 @@ def main():
             try:
                 mutant = Mutant(name)
                 mutant.plant(args[0])
-            except ValueError as error:
+            except (ValueError, OSError) as error:
                 print(error)
                 continue
             for suite, case in mutant.cases():
