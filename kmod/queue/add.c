@@ -247,25 +247,6 @@ VISIBLE_IF_KUNIT int kwq_try_coalesce(struct kwq_queue *queue, struct kwq_item *
 	return ret;
 }
 
-/**
- * kwq_add_with() - add an item with options
- * @queue: the queue
- * @item: the item; it belongs to the queue until it is idle again
- * @options: the options
- *
- * Return:
- * - KWQ_ADDED: the item is ready now.
- * - KWQ_COALESCED: it was ready already. For a delayed add: it was waiting already.
- * - KWQ_DIRTIED: it is processing, and will be ready again at its done.
- * - KWQ_DIRTY: as KWQ_DIRTIED, but it had been added during the processing before.
- * - KWQ_WAITING: it waits for its time from now on.
- * - KWQ_DEAD: a rate-limited add of an item that is dead now, or will be at its done.
- * - -ESHUTDOWN: the queue is shut down or the item cancelled. Nothing has changed.
- * - -ENOENT: KWQ_ADD_KICK, but the item is not dead. Nothing has changed.
- * - -EINVAL: the options have an unknown flag, flags that exclude each other, or a priority
- *   out of range, which of a small queue is only 0. Or they name a group, but the queue has none,
- *   or KWQ_ADD_GROUP is missing. Nothing has changed.
- */
 int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 		 const struct kwq_add_options *options)
 {
@@ -290,19 +271,6 @@ int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 }
 EXPORT_SYMBOL_GPL(kwq_add_with);
 
-/**
- * kwq_add_unless_pending() - add an item unless it is ready, dirty or waiting
- * @queue: the queue
- * @item: the item
- * @delay: in ns; 0 for none; saturates at the end of the clock's range
- *
- * Changes nothing if the item is ready, waiting, or dirty while it is processing.
- * queue_delayed_work() does the same for a work item. kwq_add_after() instead keeps the
- * earlier of two times, and lets a ready item wait as well.
- *
- * Return: KWQ_ADDED, KWQ_DIRTIED or KWQ_WAITING, as kwq_add_with(). With nothing changed:
- * KWQ_COALESCED, KWQ_DIRTY or -ESHUTDOWN.
- */
 int kwq_add_unless_pending(struct kwq_queue *queue, struct kwq_item *item, u64 delay)
 {
 	const struct kwq_add_options options = {
@@ -326,19 +294,6 @@ int kwq_add_unless_pending(struct kwq_queue *queue, struct kwq_item *item, u64 d
 }
 EXPORT_SYMBOL_GPL(kwq_add_unless_pending);
 
-/**
- * kwq_add_debounced() - add an item after the last of several events (D9)
- * @queue: the queue
- * @item: the item
- * @after: delay after this add, in ns; it postpones a waiting item
- * @at_most: the longest wait, in ns from its first add; at least 1
- *
- * For events that come in bursts. The item becomes ready when none has come for @after, but
- * at the latest @at_most after the first. Both saturate at the end of the clock's range. In a
- * small queue a wait that begins while the item is processing counts from the hand-out.
- *
- * Return: as kwq_add_after(); -EINVAL if @at_most is 0.
- */
 int kwq_add_debounced(struct kwq_queue *queue, struct kwq_item *item, u64 after, u64 at_most)
 {
 	return kwq_add_with(queue, item, &(struct kwq_add_options){
@@ -349,16 +304,6 @@ int kwq_add_debounced(struct kwq_queue *queue, struct kwq_item *item, u64 after,
 }
 EXPORT_SYMBOL_GPL(kwq_add_debounced);
 
-/**
- * kwq_expedite() - make a waiting item ready now (K9)
- * @queue: the queue
- * @item: the item
- *
- * The item gets the priority that it would have got at its time.
- *
- * Return: KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED or KWQ_DIRTY, as kwq_add(). With nothing
- * changed: -ENOENT if it is not waiting; -ESHUTDOWN.
- */
 int kwq_expedite(struct kwq_queue *queue, struct kwq_item *item)
 {
 	unsigned long flags;
@@ -385,31 +330,12 @@ static noinline __flatten int lock_and_add(struct kwq_queue *queue, struct kwq_i
 	return ret;
 }
 
-/**
- * kwq_add() - mark an item for processing
- * @queue: the queue
- * @item: the item
- *
- * Takes no lock if the item is dirty already.
- *
- * Return: KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED or KWQ_DIRTY; -ESHUTDOWN.
- */
 int kwq_add(struct kwq_queue *queue, struct kwq_item *item)
 {
 	return kwq_try_coalesce(queue, item) ?: lock_and_add(queue, item);
 }
 EXPORT_SYMBOL_GPL(kwq_add);
 
-/**
- * kwq_add_after() - add an item after a delay
- * @queue: the queue
- * @item: the item
- * @delay: in ns; 0 is kwq_add(); saturates at the end of the clock's range
- *
- * A waiting item keeps the earlier of the two times.
- *
- * Return: KWQ_WAITING, KWQ_COALESCED (was waiting already), or as kwq_add().
- */
 __flatten int kwq_add_after(struct kwq_queue *queue, struct kwq_item *item, u64 delay)
 {
 	static const struct kwq_add_options at_once = { .flags = KWQ_ADD_AFTER };

@@ -28,19 +28,6 @@ static void pause_until(ktime_t when)
 	__set_current_state(TASK_RUNNING);
 }
 
-/**
- * kwq_backoff_until() - run a function repeatedly until it returns false (B3)
- * @fn: the function; returns true to be run again
- * @arg: its argument
- * @manager: the pauses
- * @sliding: count a pause from the end of the function, else from its start
- *
- * Without @sliding, a function that took longer than its pause is run again at once. The loop
- * also ends when kthread_stop() is called for the current thread, even during a pause. The
- * clock is CLOCK_MONOTONIC.
- *
- * Context: a kthread; sleeps.
- */
 void kwq_backoff_until(bool (*fn)(void *arg), void *arg,
 		       struct kwq_backoff_manager *manager, bool sliding)
 {

@@ -118,45 +118,12 @@ static int disable_and_wait(struct kwq_queue *queue, struct kwq_item *item, bool
 	return was;
 }
 
-/**
- * kwq_cancel_sync() - take an item out, and wait until nobody processes it (K8)
- * @queue: the queue
- * @item: the item
- *
- * When it returns, the item is idle, and can be added again. Until then adds get
- * -ESHUTDOWN, even those of the item's own handler. cancel_work_sync() does the same for a
- * work item.
- *
- * A caller that wants to free the item uses kwq_disable_sync().
- *
- * Context: process; sleeps while a handler or another holder processes the item. The caller
- * must not hold a lock that is taken to process the item. In the item's own handler the call
- * would wait for itself, and returns -EDEADLK with nothing changed.
- * Return: KWQ_WAS_* bits of what it was; 0 if it was idle; -EDEADLK.
- */
 int kwq_cancel_sync(struct kwq_queue *queue, struct kwq_item *item)
 {
 	return disable_and_wait(queue, item, true);
 }
 EXPORT_SYMBOL_GPL(kwq_cancel_sync);
 
-/**
- * kwq_disable_sync() - take an item out for good, and wait until nobody processes it (K3)
- * @queue: the queue
- * @item: the item
- *
- * Afterwards the item is idle and stays idle. Nobody processes it, and no time or handler
- * makes it ready again. Adds get -ESHUTDOWN until kwq_item_init() initialises the item again.
- * So the caller may free the object at once. If others may still be about to add the item, the
- * caller first waits for them, for example for an RCU grace period.
- *
- * Several callers may cancel or disable one item at once. Each waits, and looks at the item
- * once more. So the item may be freed or initialised only after the last of them has
- * returned.
- *
- * Context: as kwq_cancel_sync().
- * Return: as kwq_cancel_sync().
- */
 int kwq_disable_sync(struct kwq_queue *queue, struct kwq_item *item)
 {
 	return disable_and_wait(queue, item, false);
@@ -240,17 +207,6 @@ void kwq_drop_references(struct kwq_queue *queue)
 		cond_resched();
 }
 
-/**
- * kwq_cancel_all_sync() - shut down, take out all items, and wait until nobody processes
- * them
- * @queue: the queue
- *
- * Afterwards all items are idle and stay idle. They may be freed as after kwq_disable_sync().
- * Every drain's wait ends.
- *
- * Context: as kwq_disable_sync(); -EDEADLK in any handler of this queue.
- * Return: 0; -EDEADLK with nothing changed.
- */
 int kwq_cancel_all_sync(struct kwq_queue *queue)
 {
 	unsigned long flags;

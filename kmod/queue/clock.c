@@ -61,21 +61,6 @@ static int stop_stamps_locked(struct kwq_queue *queue)
 	return 0;
 }
 
-/**
- * kwq_queue_measure_no_durations() - let a queue do without reading the clock (M1)
- * @queue: the queue; none of its items is in use
- *
- * Call it before the first add. From then on an add without options, a hand-out and a done read
- * no clock. The queue does not know for how long an item was ready or processing, and its
- * histograms of these durations stay empty. Delays, limiters and deadlines are as before.
- *
- * The queue refuses what needs these times: aging (Q17), and requeues that are forgotten after a
- * time (L10). kwq_pause_sync() also waits for items that kwq_run_sync() or kwq_try_get_item()
- * took out of the paused queue.
- *
- * Return: 0. With nothing changed: -EBUSY (an item is in use), -EINVAL (the queue has aging, or
- * its &kwq_limiter_config.forget_after is not 0).
- */
 int kwq_queue_measure_no_durations(struct kwq_queue *queue)
 {
 	unsigned long flags;
@@ -88,12 +73,6 @@ int kwq_queue_measure_no_durations(struct kwq_queue *queue)
 }
 EXPORT_SYMBOL_GPL(kwq_queue_measure_no_durations);
 
-/**
- * kwq_queue_now() - the time on the queue's clock
- * @queue: the queue
- *
- * Return: the time, in ns.
- */
 ktime_t kwq_queue_now(struct kwq_queue *queue)
 {
 	unsigned long flags;

@@ -173,15 +173,6 @@ ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns)
 	return now;
 }
 
-/**
- * kwq_queue_advance() - advance a manual clock
- * @queue: a queue on KWQ_CLOCK_MANUAL
- * @now: the new time; ignored if it is in the past
- *
- * Due items become ready, and waiters check their deadlines.
- *
- * Context: any. Takes time in proportion to the number of due items.
- */
 void kwq_queue_advance(struct kwq_queue *queue, ktime_t now)
 {
 	while (kwq_advance_some(queue, now))
@@ -189,13 +180,6 @@ void kwq_queue_advance(struct kwq_queue *queue, ktime_t now)
 }
 EXPORT_SYMBOL_GPL(kwq_queue_advance);
 
-/**
- * kwq_queue_advance_by() - advance a manual clock by some time
- * @queue: a queue on KWQ_CLOCK_MANUAL
- * @ns: by how much; saturates at KTIME_MAX
- *
- * Context: as kwq_queue_advance().
- */
 void kwq_queue_advance_by(struct kwq_queue *queue, u64 ns)
 {
 	kwq_queue_advance(queue, kwq_begin_advance_by(queue, ns));

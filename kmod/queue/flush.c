@@ -26,24 +26,6 @@ static bool is_flush_missing(const struct kwq_core *core, u16 wanted)
 	return (s16)(core->flushes - wanted) < 0;
 }
 
-/**
- * kwq_flush() - wait until everything is done that was queued before (K9)
- * @queue: the queue
- *
- * Waits for each item that is ready or processing, and for the next run of one that was
- * added while it is processing. It does not wait for later adds, nor for waiting items, not
- * even if they become ready meanwhile. A remove, a cancel or a death ends the wait for an
- * item as a done does. An item that was lost or handed out in vain is still waited for.
- *
- * Items of a higher priority go first, as always. If they are added without a pause, items of
- * a lower priority and their flush have to wait. The flush of a paused queue waits for the
- * end of the pause.
- *
- * Context: process; sleeps, and signals do not end that. The caller must not hold a lock
- * that is taken to process items or to drop their references (K5). It must not hold an item of
- * this queue itself.
- * Return: 0; -EDEADLK in any handler of this queue, with nothing changed.
- */
 int kwq_flush(struct kwq_queue *queue)
 {
 	struct kwq_core *core = &queue->core;

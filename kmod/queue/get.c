@@ -343,22 +343,6 @@ static inline struct kwq_item *get_and_unlock(struct kwq_queue *queue,
 	return item;
 }
 
-/**
- * kwq_get() - get the first ready item, and wait for one if necessary
- * @queue: the queue
- * @deadline: when to stop waiting, on the queue's clock; KTIME_MAX for never
- *
- * The item is processing until kwq_done(). Nobody else gets it meanwhile.
- *
- * All callers of kwq_get() on a queue share one holder. Each worker of a handler has a
- * holder of its own. So after a shut down, kwq_get() does not wait for an item that another
- * caller of kwq_get() is still processing. Call kwq_get() once more after each kwq_done(), to
- * find items that became ready at that done.
- *
- * Context: process; sleeps.
- * Return: the item, or an ERR_PTR(): -ESHUTDOWN (shut down and nothing is ready),
- * -ETIMEDOUT, or -ERESTARTSYS (a signal).
- */
 __flatten struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline)
 {
 	unsigned long flags;
@@ -368,12 +352,6 @@ __flatten struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline)
 }
 EXPORT_SYMBOL_GPL(kwq_get);
 
-/**
- * kwq_try_get() - get the first ready item without waiting
- * @queue: the queue
- *
- * Return: the item, or an ERR_PTR(): -EAGAIN or -ESHUTDOWN.
- */
 __flatten struct kwq_item *kwq_try_get(struct kwq_queue *queue)
 {
 	static const struct kwq_patience at_once = { .nonblock = true };
@@ -389,18 +367,6 @@ __flatten struct kwq_item *kwq_try_get(struct kwq_queue *queue)
 }
 EXPORT_SYMBOL_GPL(kwq_try_get);
 
-/**
- * kwq_try_get_item() - get this very item, if it is ready or waiting (K9)
- * @queue: the queue
- * @item: the item
- *
- * The item is processing until kwq_done(), as after kwq_get(). A waiting item need not wait
- * any longer. If it is ready as well, one hand-out serves both. This works in a paused
- * queue, too (Q14), and if its group is at its limit (Q16).
- *
- * Return: 0. With nothing changed: -EBUSY if it is being processed; -ENOENT if it is idle or
- * dead.
- */
 int kwq_try_get_item(struct kwq_queue *queue, struct kwq_item *item)
 {
 	unsigned long flags;
@@ -413,15 +379,6 @@ int kwq_try_get_item(struct kwq_queue *queue, struct kwq_item *item)
 }
 EXPORT_SYMBOL_GPL(kwq_try_get_item);
 
-/**
- * kwq_done() - finish an item
- * @queue: the queue
- * @item: an item from kwq_get(), kwq_try_get() or kwq_try_get_item()
- *
- * Return: KWQ_FINISHED, or one or both of these bits: KWQ_REQUEUED if it was added
- * meanwhile and is ready again, KWQ_STILL_WAITING if it is waiting for a time. With nothing
- * changed: -ENOENT if it is not being processed, -EPERM if a handler processes it.
- */
 __flatten int kwq_done(struct kwq_queue *queue, struct kwq_item *item)
 {
 	const struct kwq_ref_ops *refs = NULL;
@@ -454,39 +411,12 @@ static int settle(struct kwq_queue *queue, struct kwq_item *item, u32 flags)
 	return ret;
 }
 
-/**
- * kwq_bury() - finish an item, and make it dead (L11)
- * @queue: the queue
- * @item: an item from kwq_get(), kwq_try_get() or kwq_try_get_item()
- *
- * The item is dead, however often it was tried, and whether or not the queue has a bound for
- * that. It stays dead until it is added or removed. An add or a time that came while it was
- * processing is a new event. Then the item does not die, and gets that run. A queue that is shut
- * down keeps no dead items, so this is a kwq_done() there.
- *
- * Context: any in which kwq_done() may be called.
- * Return: KWQ_BURIED if it is dead. Else as kwq_done(), whose errors it has, too.
- */
 int kwq_bury(struct kwq_queue *queue, struct kwq_item *item)
 {
 	return settle(queue, item, KWQ_DONE_DEAD);
 }
 EXPORT_SYMBOL_GPL(kwq_bury);
 
-/**
- * kwq_give_back() - return an item to the queue as if it had not been handed out (O2)
- * @queue: the queue
- * @item: an item from kwq_get(), kwq_try_get() or kwq_try_get_item()
- *
- * The item is ready at the head of its priority. An add that came meanwhile is served by the same
- * run, and can raise the priority. Its time and its requeues stay as they are, and it does not
- * count as lost. Of several items that are given back, the last one comes first.
- *
- * Context: any in which kwq_done() may be called.
- * Return: KWQ_RETURNED, and the bit KWQ_STILL_WAITING if it is waiting for a time, too.
- * KWQ_FINISHED if the item or the queue was cancelled. With nothing changed: the errors of
- * kwq_done().
- */
 int kwq_give_back(struct kwq_queue *queue, struct kwq_item *item)
 {
 	return settle(queue, item, KWQ_DONE_RETURN);
@@ -505,18 +435,6 @@ static noinline struct kwq_item *put_and_get(struct kwq_queue *queue,
 	return kwq_get(queue, deadline);
 }
 
-/**
- * kwq_done_and_get() - finish an item and get the next one
- * @queue: the queue
- * @done: an item from kwq_get(), kwq_try_get() or this function
- * @deadline: as for kwq_get()
- *
- * Does the same as kwq_done() and then kwq_get(), at little more than the cost of one.
- *
- * Context: process; sleeps.
- * Return: the next item, or an ERR_PTR(). -ENOENT and -EPERM are those of kwq_done(), with
- * nothing changed. Other errors are those of kwq_get(), with @done finished.
- */
 __flatten struct kwq_item *kwq_done_and_get(struct kwq_queue *queue,
 					    struct kwq_item *done, ktime_t deadline)
 {
@@ -539,16 +457,6 @@ __flatten struct kwq_item *kwq_done_and_get(struct kwq_queue *queue,
 }
 EXPORT_SYMBOL_GPL(kwq_done_and_get);
 
-/**
- * kwq_remove() - take an item out
- * @queue: the queue
- * @item: the item
- *
- * A ready, waiting or dead item is idle afterwards. A processing item loses its dirty mark
- * and its time, and kwq_done() makes it idle. Its requeues are reset.
- *
- * Return: KWQ_WAS_* bits of what it was; -ENOENT if it was idle.
- */
 int kwq_remove(struct kwq_queue *queue, struct kwq_item *item)
 {
 	const struct kwq_ref_ops *refs = NULL;
@@ -565,13 +473,6 @@ int kwq_remove(struct kwq_queue *queue, struct kwq_item *item)
 }
 EXPORT_SYMBOL_GPL(kwq_remove);
 
-/**
- * kwq_forget() - reset an item's requeues to 0 (L8)
- * @queue: the queue
- * @item: the item
- *
- * Return: the number of requeues before.
- */
 u32 kwq_forget(struct kwq_queue *queue, struct kwq_item *item)
 {
 	unsigned long flags;
@@ -584,13 +485,6 @@ u32 kwq_forget(struct kwq_queue *queue, struct kwq_item *item)
 }
 EXPORT_SYMBOL_GPL(kwq_forget);
 
-/**
- * kwq_num_requeues() - how often an item was rate-limited (L9)
- * @queue: the queue
- * @item: the item
- *
- * Return: the number since it was last forgotten.
- */
 u32 kwq_num_requeues(struct kwq_queue *queue, const struct kwq_item *item)
 {
 	unsigned long flags;

@@ -366,19 +366,6 @@ static struct kwq_workers *make_workers(struct kwq_queue *queue,
 	return workers;
 }
 
-/**
- * kwq_start_handler() - call a function for the items of a queue (K2, K7, K10)
- * @queue: the queue; without a handler
- * @handler: the function, and where it runs; not used after the call
- *
- * It is also called for items that are ready already. After kwq_shut_down_with_drain() it
- * is called for all remaining items; after kwq_cancel_all_sync() or kwq_queue_destroy() it
- * is not. The driver may call kwq_get() as well. Each item goes to only one of the two.
- *
- * Context: process; may sleep. The caller serialises it with itself and with
- * kwq_queue_destroy().
- * Return: 0. With nothing changed: -EINVAL, -EBUSY (the queue has a handler) or -ENOMEM.
- */
 int kwq_start_handler(struct kwq_queue *queue, const struct kwq_handler *handler)
 {
 	struct kwq_workers *workers;

@@ -14,19 +14,6 @@
 #include "trace.h"
 #include "workers.h"
 
-/**
- * kwq_pause() - hand out nothing until kwq_resume() (Q14)
- * @queue: the queue
- *
- * Adds and dones go on, and delays end. kwq_get() waits, kwq_try_get() returns -EAGAIN, and
- * no handler is called. kwq_try_get_item() and kwq_run_sync() name an item, and take it in
- * spite of the pause. Items that are being processed are not affected.
- *
- * Pauses nest: each needs a kwq_resume(). A queue with 16,383 pauses at once, a timed one
- * included, stays paused for good. A shut down does not end them, so a drain waits for
- * the resume, and so does kwq_get() while items are ready. A cancel and
- * kwq_queue_destroy() of a queue with a handler do not wait for it.
- */
 void kwq_pause(struct kwq_queue *queue)
 {
 	unsigned long flags;
@@ -38,25 +25,6 @@ void kwq_pause(struct kwq_queue *queue)
 }
 EXPORT_SYMBOL_GPL(kwq_pause);
 
-/**
- * kwq_pause_sync() - kwq_pause(), and wait until nothing is processing (Q14)
- * @queue: the queue
- *
- * When it returns, no handler runs, and no item is handed out until kwq_resume(). Adds are
- * kept meanwhile, so a driver may suspend or reset its device. A queue that is shut down is
- * paused like any other.
- *
- * The pause comes first, so at most what is processing then has to end. Items that callers of
- * kwq_get() hold are among that, until their kwq_done(). kwq_run_sync() and kwq_try_get_item()
- * take items in spite of the pause. If such a call of another task comes after the pause, this
- * function does not wait for its item. So it always ends, but the driver has to keep such
- * callers away from its device itself. If the queue owns references, the put of an item may
- * follow a little later (K5).
- *
- * Context: process; sleeps, and signals do not end that. The caller must not hold a lock that
- * is taken to process items. It must not hold an item of this queue itself.
- * Return: 0; -EDEADLK in any handler of this queue, with nothing changed.
- */
 int kwq_pause_sync(struct kwq_queue *queue)
 {
 	struct kwq_item *item;
@@ -81,15 +49,6 @@ int kwq_pause_sync(struct kwq_queue *queue)
 }
 EXPORT_SYMBOL_GPL(kwq_pause_sync);
 
-/**
- * kwq_resume() - undo one kwq_pause() or kwq_pause_sync() (Q14)
- * @queue: the queue
- *
- * The last resume wakes as many waiters as items are ready, and calls the handler for them. If
- * a timed pause is running, its end does so.
- *
- * Return: 0; -EINVAL if the queue is not paused by such a call, with nothing changed.
- */
 int kwq_resume(struct kwq_queue *queue)
 {
 	unsigned long flags;
@@ -153,25 +112,6 @@ u64 kwq_pause_left_locked(const struct kwq_queue *queue, ktime_t now)
 	return max(queue->paused_until, now) - now;
 }
 
-/**
- * kwq_pause_for() - hand out nothing for some time, to keep a pace (Q14)
- * @queue: the queue
- * @ns: for how long, from now; if a timed pause is running, from its end. It saturates at the
- *	end of the clock's range (D7)
- *
- * The pause is as that of kwq_pause(), but ends by itself, and never early (D5). Then the queue
- * wakes as many waiters as items are ready, and calls the handler for them.
- *
- * The pauses of several calls add up, also if several handlers call it at once. So a handler
- * calls it with what its work costs at the wanted rate: with NSEC_PER_SEC / 16 for 64 KiB at
- * 1 MiB/s, or with NSEC_PER_SEC / 100 for at most 100 calls a second. At the begin of a handler
- * the pause covers the handler's own time, and at its end it comes after that. Handlers that run
- * already are not stopped.
- *
- * Timed pauses and those of kwq_pause() do not know of each other. The queue hands items out
- * while neither holds. A shut down does not end a timed pause. A drain and a flush wait for it,
- * but a cancel and kwq_queue_destroy() do not.
- */
 void kwq_pause_for(struct kwq_queue *queue, u64 ns)
 {
 	unsigned long flags;
@@ -190,15 +130,6 @@ void kwq_pause_for(struct kwq_queue *queue, u64 ns)
 }
 EXPORT_SYMBOL_GPL(kwq_pause_for);
 
-/**
- * kwq_pause_until() - hand out nothing until a time (Q14)
- * @queue: the queue
- * @until: on the queue's clock: see kwq_queue_now(); KTIME_MAX for no end
- *
- * As kwq_pause_for(), but pauses do not add up: this one takes the place of a timed pause that
- * is running. If the time has come already, it only ends that pause. Without an end, the pause
- * lasts until kwq_end_timed_pause().
- */
 void kwq_pause_until(struct kwq_queue *queue, ktime_t until)
 {
 	unsigned long flags;
@@ -217,13 +148,6 @@ void kwq_pause_until(struct kwq_queue *queue, ktime_t until)
 }
 EXPORT_SYMBOL_GPL(kwq_pause_until);
 
-/**
- * kwq_end_timed_pause() - end a pause of kwq_pause_for() or kwq_pause_until() now
- * @queue: the queue
- *
- * For example because its limits changed, or to handle all ready items at once. Without a timed
- * pause it does nothing.
- */
 void kwq_end_timed_pause(struct kwq_queue *queue)
 {
 	unsigned long flags;

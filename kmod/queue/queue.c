@@ -42,16 +42,6 @@ static void init(struct kwq_queue *queue, enum kwq_form form, const char *name,
 	queue->refs = NULL;
 }
 
-/**
- * kwq_queue_init() - initialise a small queue (K6)
- * @queue: the queue
- * @name: name for traces; must outlive the queue
- * @clock: the clock that all times of this queue are on
- *
- * Allocates nothing. See also DEFINE_KWQ_QUEUE().
- *
- * Context: any.
- */
 void kwq_queue_init(struct kwq_queue *queue, const char *name,
 		    enum kwq_clock clock)
 {
@@ -59,14 +49,6 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 }
 EXPORT_SYMBOL_GPL(kwq_queue_init);
 
-/**
- * kwq_large_queue_init() - initialise a large queue (K6)
- * @large: the queue; its @queue is the argument of all other functions
- * @name: as for kwq_queue_init()
- * @clock: as for kwq_queue_init()
- *
- * Context: any.
- */
 void kwq_large_queue_init(struct kwq_large_queue *large, const char *name,
 			  enum kwq_clock clock)
 {
@@ -96,17 +78,6 @@ static int set_refs_locked(struct kwq_queue *queue, const struct kwq_ref_ops *re
 	return 0;
 }
 
-/**
- * kwq_queue_own_references() - let a queue own a reference to each item in use (K5)
- * @queue: the queue; none of its items is in use
- * @refs: the callbacks; must outlive the queue
- *
- * Call it once, before the first add. The comment at the top of this header says who owns
- * which reference when.
- *
- * Return: 0. With nothing changed: -EINVAL (a callback is missing), -EBUSY (an item is in
- * use, or the queue owns references already).
- */
 int kwq_queue_own_references(struct kwq_queue *queue, const struct kwq_ref_ops *refs)
 {
 	unsigned long flags;
@@ -137,22 +108,6 @@ static void free_limiter(struct kwq_queue *queue)
 		kfree(small_limiter_of(limiter));
 }
 
-/**
- * kwq_queue_destroy() - destroy a queue
- * @queue: the queue
- *
- * A queue with a handler is cancelled first, as by kwq_cancel_all_sync(). Without a handler
- * the queue forgets its items. It does not touch them unless it owns references. Then all
- * items become idle, even those that were got and not finished, and it drops its references.
- *
- * The caller makes sure that no call on this queue is running or will follow. There is one
- * exception: the kwq_done() that ended the caller's drain may not have returned yet. Its put
- * may still follow (K5), and must not use the queue. All other puts have returned.
- *
- * Context: process; may sleep. The caller must not hold a lock that is taken to process items or
- * to drop their references.
- * Return: 0; -EDEADLK in any handler of this queue, with nothing changed.
- */
 int kwq_queue_destroy(struct kwq_queue *queue)
 {
 	unsigned long flags;
@@ -180,16 +135,6 @@ int kwq_queue_destroy(struct kwq_queue *queue)
 }
 EXPORT_SYMBOL_GPL(kwq_queue_destroy);
 
-/**
- * kwq_first_dead() - the item that has been dead longest (L11)
- * @queue: the queue
- *
- * The item stays dead until an add revives it, or a remove, a cancel or a shut down ends
- * that. A rate-limited add does not revive it.
- *
- * Return: the item; NULL if none is dead. The caller makes sure that nobody frees the item
- * while the caller uses it.
- */
 struct kwq_item *kwq_first_dead(struct kwq_queue *queue)
 {
 	struct kwq_item *item;
@@ -217,18 +162,6 @@ static int list_pauses_of(const struct kwq_limiter_config *config,
 	return 0;
 }
 
-/**
- * kwq_configure() - configure how a queue limits retries
- * @queue: the queue
- * @config: the configuration; NULL for the default, with which every queue starts
- *
- * Computes the pauses of backoff limiters into a table without the lock. Adds only look
- * them up (O8). A small queue gets some 900 bytes for limiters of its own at the first call.
- *
- * Context: process; may sleep.
- * Return: 0. With nothing changed: -ENOMEM; -EINVAL, also for a @forget_after of a queue without
- * durations.
- */
 int kwq_configure(struct kwq_queue *queue, const struct kwq_limiter_config *config)
 {
 	static const struct kwq_limiter_config standard;
@@ -273,11 +206,6 @@ int kwq_configure(struct kwq_queue *queue, const struct kwq_limiter_config *conf
 }
 EXPORT_SYMBOL_GPL(kwq_configure);
 
-/**
- * kwq_read_config() - read how a queue limits retries
- * @queue: the queue
- * @config: filled in
- */
 void kwq_read_config(struct kwq_queue *queue, struct kwq_limiter_config *config)
 {
 	unsigned long flags;
@@ -288,12 +216,6 @@ void kwq_read_config(struct kwq_queue *queue, struct kwq_limiter_config *config)
 }
 EXPORT_SYMBOL_GPL(kwq_read_config);
 
-/**
- * kwq_len() - the number of ready items (Q7)
- * @queue: the queue
- *
- * Return: the number. Items that are only waiting or processing do not count.
- */
 unsigned long kwq_len(struct kwq_queue *queue)
 {
 	unsigned long flags, nr;

@@ -95,28 +95,6 @@ static void run_and_unlock(struct kwq_workers *workers, struct kwq_item *item,
 	kwq_put(refs, item);
 }
 
-/**
- * kwq_run_sync() - handle an item now, in the caller's context (K9)
- * @queue: the queue; with a handler
- * @item: the item
- *
- * If the item is ready or waiting, calls the handler for it, and does what its result asks
- * for. A batch handler gets a batch of one. A waiting item need not wait any longer. If it
- * is ready as well, one call serves both. If the item is being processed, waits for the end
- * of that and looks again. So when kwq_run_sync() returns, all adds before it have been
- * handled. flush_delayed_work() does the same for a work item.
- *
- * The caller counts as one more worker, even beyond the @max_active of &struct kwq_handler.
- * The handler never runs twice at once for one item, and a cancel waits for this call, too.
- * A paused queue runs the item nevertheless (Q14), and so does a group at its limit (Q16). The
- * caller keeps the item's object alive.
- *
- * Context: process; may sleep. The caller must not hold a lock that the handler takes. A
- * handler may run another item of its queue, if no other handler does the reverse.
- * Return: 1 if this call has called the handler; 0 if others have, or if the item was
- * neither ready nor waiting. With nothing changed: -EDEADLK in the item's own handler;
- * -EINVAL without a handler.
- */
 int kwq_run_sync(struct kwq_queue *queue, struct kwq_item *item)
 {
 	struct kwq_workers *workers = READ_ONCE(queue->workers);

@@ -156,15 +156,6 @@ void kwq_drop_all(struct kwq_queue *queue)
 		cond_resched();
 }
 
-/**
- * kwq_shut_down() - refuse adds, drop waiting times and dead items, wake everyone
- * @queue: the queue
- *
- * Get continues to hand out ready items, and items that become ready at a done. A paused
- * queue does so after the end of the pause. Every drain's wait ends.
- *
- * Context: any. Takes time in proportion to the number of waiting and dead items.
- */
 void kwq_shut_down(struct kwq_queue *queue)
 {
 	unsigned long flags;
@@ -177,22 +168,6 @@ void kwq_shut_down(struct kwq_queue *queue)
 }
 EXPORT_SYMBOL_GPL(kwq_shut_down);
 
-/**
- * kwq_shut_down_with_drain() - shut down, and wait until all work is done
- * @queue: the queue
- * @deadline: when to stop waiting, on the queue's clock; KTIME_MAX for never
- *
- * A paused queue is drained only after the end of the pause.
- *
- * Context: process; sleeps. The caller must not hold a lock that is taken to process items or to
- * drop their references (K5). In the queue's own handler the call would wait for itself.
- * Return: The queue is shut down except after -EDEADLK.
- * - 0: nothing is ready, and nothing is being processed.
- * - -ECANCELED: somebody called kwq_shut_down().
- * - -ETIMEDOUT: the deadline passed.
- * - -ERESTARTSYS: a signal. A call that continues the wait must use the same deadline.
- * - -EDEADLK: called in a handler of this queue. Nothing has changed.
- */
 int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline)
 {
 	u32 shut_downs;
@@ -206,12 +181,6 @@ int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline)
 }
 EXPORT_SYMBOL_GPL(kwq_shut_down_with_drain);
 
-/**
- * kwq_shutting_down() - was the queue shut down
- * @queue: the queue
- *
- * Return: true since the first shut down.
- */
 bool kwq_shutting_down(struct kwq_queue *queue)
 {
 	return READ_ONCE(queue->core.shut_down);
