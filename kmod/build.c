@@ -38,6 +38,7 @@
 #include "keyed/quota.c"
 #include "keyed/handout.c"
 #include "keyed/term.c"
+#include "keyed/poll.c"
 #include "keyed/room.c"
 #include "keyed/board.c"
 #include "keyed/changes.c"
@@ -52,9 +53,9 @@
 #include "device/entries.c"
 #include "device/batch.c"
 #include "device/extras.c"
-#include "device/board.c"
+#include "device/board_file.c"
 #include "device/chardev.c"
 /* Last, because sparse forgets what kwq_keyed_unlock() does to the lock once it is exported. */
-#include "keyed/groups.c"
+#include "keyed/group_names.c"
 #include "keyed/items.c"
 #endif

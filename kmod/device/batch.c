@@ -135,50 +135,75 @@ static void next_key(struct kwq_key *key, const struct chunk *chunk, u32 i, u32 
 		key->hash = chunk->hashes[i];
 }
 
-/*
- * Carries out entries from @i on. It stops at one that lacks memory for a new item. With
- * @wait, it sleeps at one that lacks room (Q19), but only if that is the first: what the others
- * left for the unlock must not wait as well. It stops there if @wait is over. Returns the number
- * of the first entry that is not carried out.
+/**
+ * struct run - entries that are carried out
+ * @handle: the handle
+ * @chunk: the entries, and their results
+ * @wait: how adds wait for room; NULL if they do not
+ * @key: the key of the next entry
+ * @stock: memory for new items
+ * @at: number of the next entry
+ * @nr: number of entries
  */
-static __always_inline u32 execute_under_lock(struct kwq_handle *handle,
-					      const struct kwq_batch_kind *kind,
-				     struct chunk *chunk, u32 i, u32 nr,
-				     struct kwq_key *key, struct kwq_stock *stock,
-				     struct kwq_room_wait *wait)
+struct run {
+	struct kwq_handle *handle;
+	struct chunk *chunk;
+	struct kwq_room_wait *wait;
+	struct kwq_key key;
+	struct kwq_stock stock;
+	u32 at;
+	u32 nr;
+};
+
+static __always_inline void end_entry(struct run *run, const struct kwq_batch_kind *kind,
+				      s32 result)
 {
+	u32 at = run->at;
+
+	run->chunk->results[at++] = result;
+	run->at = at;
+	if (at < run->nr)
+		next_key(&run->key, run->chunk, at, key_len(kind, run->chunk, at));
+}
+
+/*
+ * Carries out entries in one hold of the lock. It stops at one that lacks memory for a new item.
+ * With @wait, it sleeps at one that lacks room (Q19), but only if that is the first: what the
+ * others left for the unlock must not wait as well. It stops there if @wait is over.
+ */
+static __always_inline void execute_under_lock(struct run *run, const struct kwq_batch_kind *kind)
+{
+	struct kwq_handle *handle = run->handle;
 	struct kwq_keyed *keyed = handle->keyed;
-	const u32 first = i;
+	struct kwq_room_wait *wait = run->wait;
+	const u32 first = run->at;
 	unsigned long flags;
 	ktime_t now;
 	int ret;
 
-	spin_lock_irqsave(&keyed->queue.lock, flags);
-	now = kwq_stamp_locked(&keyed->queue);
-	while (i < nr) {
-		ret = kind->execute(handle, entry_at(kind, chunk, i), key, now, stock);
+	now = kwq_keyed_begin(keyed, &flags);
+	while (run->at < run->nr) {
+		ret = kind->execute(handle, entry_at(kind, run->chunk, run->at), &run->key, now,
+				    &run->stock);
 		if (kind->makes_items && ret == -EAGAIN)
 			break;
-		if (wait && kwq_keyed_may_find_room(stock, ret)) {
-			if (i > first)
+		if (wait && kwq_keyed_may_find_room(&run->stock, ret)) {
+			if (run->at > first)
 				break;
-			wait->err = kwq_keyed_wait_for_room_locked(keyed, key, stock, wait,
-								   &flags);
+			wait->err = kwq_keyed_wait_for_room_locked(keyed, &run->key, &run->stock,
+								   wait, &flags);
 			if (!wait->err) {
 				now = kwq_stamp_locked(&keyed->queue);
 				continue;
 			}
-			chunk->results[i] = ret;
+			run->chunk->results[run->at] = ret;
 			break;
 		}
 		if (wait)
 			wait->has_waited = false;
-		chunk->results[i] = ret;
-		if (++i < nr)
-			next_key(key, chunk, i, key_len(kind, chunk, i));
+		end_entry(run, kind, ret);
 	}
 	kwq_keyed_unlock(keyed, flags);
-	return i;
 }
 
 /*
@@ -190,30 +215,34 @@ static __always_inline u32 execute_entries(struct kwq_handle *handle,
 					   const struct kwq_batch_kind *kind,
 				     struct chunk *chunk, u32 nr, struct kwq_room_wait *wait)
 {
-	struct kwq_key key = { .bytes = chunk->keys };
 	struct kwq_keyed *keyed = handle->keyed;
-	struct kwq_stock stock = {};
-	u32 i = 0;
+	struct run run = {
+		.handle = handle,
+		.chunk = chunk,
+		.wait = wait,
+		.key.bytes = chunk->keys,
+		.nr = nr,
+	};
 
-	next_key(&key, chunk, 0, key_len(kind, chunk, 0));
+	next_key(&run.key, chunk, 0, key_len(kind, chunk, 0));
 	if (kind->makes_items)
-		kwq_stock_begin(&stock, keyed, &key, nr);
-	while ((i = execute_under_lock(handle, kind, chunk, i, nr, &key, &stock, wait)) < nr) {
-		if (wait && wait->err)
+		kwq_stock_begin(&run.stock, keyed, &run.key, nr);
+	for (;;) {
+		execute_under_lock(&run, kind);
+		if (run.at == nr || (wait && wait->err))
 			break;
-		if (kwq_stock_fill(&stock, keyed, &key, nr - i) &&
-		    kwq_keyed_provide(keyed))
-			continue;
-		chunk->results[i] = -ENOMEM;
-		if (++i == nr)
-			break;
-		next_key(&key, chunk, i, key_len(kind, chunk, i));
+		if (!kwq_stock_fill(&run.stock, keyed, &run.key, nr - run.at) ||
+		    !kwq_keyed_provide(keyed)) {
+			end_entry(&run, kind, -ENOMEM);
+			if (run.at == nr)
+				break;
+		}
 	}
 	if (kind->makes_items) {
-		kwq_stock_empty(&stock, keyed);
+		kwq_stock_empty(&run.stock, keyed);
 		kwq_keyed_provide(keyed);
 	}
-	return i;
+	return run.at;
 }
 
 static noinline __flatten void execute_adds(struct kwq_handle *handle, struct chunk *chunk,

@@ -10,7 +10,6 @@
 #include <linux/fs_struct.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
-#include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/sizes.h>
@@ -18,7 +17,7 @@
 #include <linux/string_helpers.h>
 #include <linux/uaccess.h>
 #include "batch.h"
-#include "board.h"
+#include "board_file.h"
 #include "chardev.h"
 #include "compat.h"
 #include "core/limiter.h"
@@ -1268,97 +1267,18 @@ static long queue_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	return queue_ioctl_rare(file, cmd, uarg);
 }
 
-/*
- * EPOLLOUT of a queue with an outbox. A descriptor joins the pollers of the outbox even if it does
- * not ask for EPOLLOUT: epoll_ctl() may ask for that later, and nothing can join then. But it
- * cannot with EPOLLEXCLUSIVE, and such a poller would take the wake-ups for ready items of the
- * outbox.
- */
-static noinline __poll_t poll_outbox(struct file *file, struct kwq_keyed *outbox,
-				     struct poll_table_struct *table, bool wants_room)
-{
-	unsigned long flags;
-	__poll_t mask = 0;
-
-	if (wants_room || !(poll_requested_events(table) & EPOLLEXCLUSIVE))
-		poll_wait(file, &outbox->of_queue.pollers, table);
-	if (!wants_room)
-		return 0;
-	spin_lock_irqsave(&outbox->queue.lock, flags);
-	if (outbox->queue.core.shut_down)
-		mask = EPOLLERR;
-	else if (kwq_keyed_poll_room(outbox))
-		mask = EPOLLOUT | EPOLLWRNORM;
-	spin_unlock_irqrestore(&outbox->queue.lock, flags);
-	return mask;
-}
-
-/* Returns EPOLLIN if a GET would not wait. Otherwise a poller that waits for that is a getter. */
-static __poll_t poll_ready_locked(struct kwq_handle *handle, struct poll_table_struct *table)
-{
-	struct kwq_keyed *keyed = handle->keyed;
-
-	/* The wake-up of this poller may have come before the end of the term. */
-	kwq_term_is_over_locked(keyed);
-	if (!kwq_get_would_wait_locked(&keyed->queue, &handle->lined.holder))
-		return EPOLLIN | EPOLLRDNORM;
-	if (keyed->changes && poll_requested_events(table) & (EPOLLIN | EPOLLRDNORM))
-		kwq_note_found_nothing(handle);
-	return 0;
-}
-
 static __poll_t queue_poll(struct file *file, struct poll_table_struct *table)
 {
-	struct kwq_handle *handle = file->private_data;
-	struct kwq_queue *queue = &handle->keyed->queue;
-	struct kwq_keyed *outbox = handle->keyed->outbox;
-	__poll_t wants = poll_requested_events(table);
-	bool wants_room = has_right(file, KWQ_RIGHT_WRITE) && wants & (EPOLLOUT | EPOLLWRNORM);
-	unsigned long flags;
-	__poll_t mask = 0;
-
-	/*
-	 * Q5: a wake-up for a ready item ends at such a poller. It must not end at one that cannot
-	 * get the item: without the right, or because it is an item of the outbox.
-	 */
-	if (table && wants & EPOLLEXCLUSIVE && wants & (EPOLLIN | EPOLLRDNORM) &&
-	    (!has_right(file, KWQ_RIGHT_READ) || (outbox && wants_room)))
-		return EPOLLERR;
-	poll_wait(file, &handle->keyed->of_queue.pollers, table);
-	spin_lock_irqsave(&queue->lock, flags);
-	if (has_right(file, KWQ_RIGHT_READ))
-		mask |= poll_ready_locked(handle, table);
-	if (queue->core.shut_down)
-		mask |= wants_room ? EPOLLRDHUP | EPOLLERR : EPOLLRDHUP;
-	else if (wants_room && !outbox && kwq_keyed_poll_room(handle->keyed))
-		mask |= EPOLLOUT | EPOLLWRNORM;
-	if (handle->has_lost || kwq_changes_poll_locked(handle))
-		mask |= EPOLLPRI;
-	/* There may be news for a follower. */
-	kwq_unlock(queue, flags);
-	if (unlikely(outbox) && has_right(file, KWQ_RIGHT_WRITE) && !(mask & EPOLLRDHUP))
-		mask |= poll_outbox(file, outbox, table, wants_room);
-	return mask;
+	return kwq_handle_poll(file->private_data, file, table);
 }
 
 #ifdef CONFIG_PROC_FS
 static void queue_show_fdinfo(struct seq_file *seq, struct file *file)
 {
 	struct kwq_handle *handle = file->private_data;
-	struct kwq_queue *queue = &handle->keyed->queue;
-	unsigned long ready, waiting, processing, held, flags;
-	bool shut_down, paused, over;
+	struct kwq_glance glance;
 
-	spin_lock_irqsave(&queue->lock, flags);
-	paused = kwq_pause_left_locked(queue, kwq_now_locked(queue));
-	over = kwq_term_is_over_locked(handle->keyed);
-	ready = queue->core.nr_ready;
-	waiting = handle->keyed->of_core.nr_waiting;
-	processing = queue->core.nr_processing;
-	shut_down = queue->core.shut_down;
-	held = handle->lined.holder.nr_held;
-	spin_unlock_irqrestore(&queue->lock, flags);
-
+	kwq_handle_glance(handle, &glance);
 	seq_puts(seq, "kwq-name:\t");
 	seq_escape_str(seq, handle->keyed->queue.name,
 		       ESCAPE_OCTAL | ESCAPE_NP | ESCAPE_APPEND, " \\");
@@ -1367,13 +1287,13 @@ static void queue_show_fdinfo(struct seq_file *seq, struct file *file)
 		   handle->rights & KWQ_RIGHT_READ ? 'r' : '-',
 		   handle->rights & KWQ_RIGHT_WRITE ? 'w' : '-',
 		   handle->rights & KWQ_RIGHT_MANAGE ? 'x' : '-');
-	seq_printf(seq, "kwq-ready:\t%lu\n", ready);
-	seq_printf(seq, "kwq-waiting:\t%lu\n", waiting);
-	seq_printf(seq, "kwq-processing:\t%lu\n", processing);
-	seq_printf(seq, "kwq-held:\t%lu\n", held);
-	seq_printf(seq, "kwq-shut-down:\t%d\n", shut_down);
-	seq_printf(seq, "kwq-paused:\t%d\n", paused);
-	seq_printf(seq, "kwq-term-over:\t%d\n", over);
+	seq_printf(seq, "kwq-ready:\t%lu\n", glance.ready);
+	seq_printf(seq, "kwq-waiting:\t%lu\n", glance.waiting);
+	seq_printf(seq, "kwq-processing:\t%lu\n", glance.processing);
+	seq_printf(seq, "kwq-held:\t%lu\n", glance.held);
+	seq_printf(seq, "kwq-shut-down:\t%d\n", glance.shut_down);
+	seq_printf(seq, "kwq-paused:\t%d\n", glance.paused);
+	seq_printf(seq, "kwq-term-over:\t%d\n", glance.is_term_over);
 }
 #endif
 

@@ -156,25 +156,33 @@ static int copy_one_in(struct one *one, const struct kwq_handle *handle,
 	return *result ? 0 : copy_group_in(one) ?: copy_value_in(one, handle, result);
 }
 
-/* Carries out the entry. With @wait, sleeps while it lacks room (Q19), until @wait is over. */
-static s32 execute_or_wait_locked(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
-				  struct one *one, struct kwq_stock *stock,
-				  struct kwq_room_wait *wait, unsigned long *flags)
+/*
+ * Carries out the entry. With @wait, sleeps while it lacks room (Q19), until @wait is over. Returns
+ * -EAGAIN with nothing changed if it lacks memory.
+ */
+static s32 execute_or_wait(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+			   struct one *one, struct kwq_stock *stock, struct kwq_room_wait *wait)
 {
 	struct kwq_keyed *keyed = handle->keyed;
+	unsigned long flags;
+	ktime_t now;
 	s32 ret;
 
-	do {
-		ret = kind->execute_with(handle, one->entry, &one->extras, &one->key,
-					 kwq_stamp_locked(&keyed->queue), stock);
+	now = kwq_keyed_begin(keyed, &flags);
+	for (;;) {
+		ret = kind->execute_with(handle, one->entry, &one->extras, &one->key, now, stock);
 		if (!wait || ret == -EAGAIN)
-			return ret;
+			break;
 		if (!kwq_keyed_may_find_room(stock, ret)) {
 			wait->has_waited = false;
-			return ret;
+			break;
 		}
-		wait->err = kwq_keyed_wait_for_room_locked(keyed, &one->key, stock, wait, flags);
-	} while (!wait->err);
+		wait->err = kwq_keyed_wait_for_room_locked(keyed, &one->key, stock, wait, &flags);
+		if (wait->err)
+			break;
+		now = kwq_stamp_locked(&keyed->queue);
+	}
+	kwq_keyed_unlock(keyed, flags);
 	return ret;
 }
 
@@ -183,15 +191,12 @@ static s32 execute_with_extra(struct kwq_handle *handle, const struct kwq_batch_
 {
 	struct kwq_keyed *keyed = handle->keyed;
 	struct kwq_stock stock = {};
-	unsigned long flags;
 	s32 ret;
 
 	if (one->key.len)
 		kwq_stock_begin(&stock, keyed, &one->key, 1);
 	for (;;) {
-		spin_lock_irqsave(&keyed->queue.lock, flags);
-		ret = execute_or_wait_locked(handle, kind, one, &stock, wait, &flags);
-		kwq_keyed_unlock(keyed, flags);
+		ret = execute_or_wait(handle, kind, one, &stock, wait);
 		if (ret != -EAGAIN)
 			break;
 		if (!kwq_stock_fill(&stock, keyed, &one->key, 1) ||

@@ -20,6 +20,9 @@
 #include "queue/queue.h"
 #include "table.h"
 
+struct file;
+struct poll_table_struct;
+
 /*
  * A queue takes bytes from its owner's quota in steps of this size. Up to two steps may lie
  * idle in each queue.
@@ -867,6 +870,21 @@ static inline void kwq_stock_empty(struct kwq_stock *stock,
 		kwq_stock_free(stock, keyed);
 }
 
+/**
+ * kwq_keyed_begin() - take the lock of a queue
+ * @keyed: the queue
+ * @flags: out: for kwq_keyed_unlock()
+ *
+ * Context: process.
+ * Return: current time, as kwq_stamp_locked().
+ */
+static inline ktime_t kwq_keyed_begin(struct kwq_keyed *keyed, unsigned long *flags)
+	__acquires(&keyed->queue.lock)
+{
+	spin_lock_irqsave(&keyed->queue.lock, *flags);
+	return kwq_stamp_locked(&keyed->queue);
+}
+
 extern u64 kwq_ticket_factors[2];
 
 /**
@@ -1078,7 +1096,7 @@ int kwq_keyed_list(struct kwq_keyed *keyed, struct kwq_list_request *request,
 		   struct kwq_list_buffer *buffer);
 u64 kwq_keyed_oldest(struct kwq_keyed *keyed, u8 state, ktime_t now);
 
-/* groups.c */
+/* group_names.c */
 u64 kwq_keyed_order_bytes(const struct kwq_limits *limits);
 int kwq_keyed_init_order(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_order(struct kwq_keyed *keyed);
@@ -1153,7 +1171,33 @@ static inline struct kwq_member *kwq_member_of(struct kwq_keyed_item *ki)
 }
 
 /* stat.c */
+
+/**
+ * struct kwq_glance - a few numbers of a queue and a handle, of one moment
+ * @ready: items that a get would hand out
+ * @waiting: items with a time
+ * @processing: items that are held
+ * @held: those of them that this handle holds
+ * @shut_down: the queue is shut down
+ * @paused: it hands nothing out
+ * @is_term_over: its term is over
+ */
+struct kwq_glance {
+	unsigned long ready;
+	unsigned long waiting;
+	unsigned long processing;
+	unsigned long held;
+	bool shut_down;
+	bool paused;
+	bool is_term_over;
+};
+
 void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat);
+void kwq_handle_glance(struct kwq_handle *handle, struct kwq_glance *glance);
+
+/* poll.c */
+__poll_t kwq_handle_poll(struct kwq_handle *handle, struct file *file,
+			 struct poll_table_struct *table);
 
 static inline struct kwq_keyed_item *kwq_keyed_item_of(struct kwq_item *item)
 {

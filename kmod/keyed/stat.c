@@ -141,3 +141,28 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->longest_running = kwq_age(min(search.first, now), now);
 	stat->unfinished = gauges.unfinished;
 }
+
+/**
+ * kwq_handle_glance() - read the few numbers that /proc/PID/fdinfo shows
+ * @handle: the handle
+ * @glance: filled in
+ *
+ * Context: process.
+ */
+void kwq_handle_glance(struct kwq_handle *handle, struct kwq_glance *glance)
+{
+	struct kwq_queue *queue = &handle->keyed->queue;
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	*glance = (struct kwq_glance){
+		.ready = queue->core.nr_ready,
+		.waiting = handle->keyed->of_core.nr_waiting,
+		.processing = queue->core.nr_processing,
+		.held = handle->lined.holder.nr_held,
+		.shut_down = queue->core.shut_down,
+		.paused = kwq_pause_left_locked(queue, kwq_now_locked(queue)),
+		.is_term_over = kwq_term_is_over_locked(handle->keyed),
+	};
+	spin_unlock_irqrestore(&queue->lock, flags);
+}

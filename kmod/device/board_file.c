@@ -14,7 +14,7 @@
 #include <linux/module.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
-#include "board.h"
+#include "board_file.h"
 #include "keyed/keyed.h"
 #include "words.h"
 

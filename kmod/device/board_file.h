@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef KWQ_DEVICE_BOARD_H
-#define KWQ_DEVICE_BOARD_H
+#ifndef KWQ_DEVICE_BOARD_FILE_H
+#define KWQ_DEVICE_BOARD_FILE_H
 
 #include <linux/types.h>
 
@@ -8,4 +8,4 @@ struct kwq_keyed;
 
 int kwq_board_open(struct kwq_keyed *keyed, u32 open_flags, u64 __user *map_size);
 
-#endif /* KWQ_DEVICE_BOARD_H */
+#endif /* KWQ_DEVICE_BOARD_FILE_H */
