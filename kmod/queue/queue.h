@@ -7,7 +7,7 @@
 #ifndef KWQ_QUEUE_H
 #define KWQ_QUEUE_H
 
-#include <linux/kwq.h>
+#include <linux/kwq_test.h>
 #include "core/core.h"
 
 /*

@@ -7,7 +7,7 @@
 #define KWQ_TESTS_FORM_H
 
 #include <kunit/test.h>
-#include <linux/kwq.h>
+#include <linux/kwq_test.h>
 
 /* The form of the present suite's queues: set by @suite_init. */
 extern enum kwq_form kwq_test_form;

@@ -158,11 +158,11 @@ struct kwq_ref_ops {
  * enum kwq_clock - the clock of a queue
  * @KWQ_CLOCK_MONOTONIC: CLOCK_MONOTONIC; time asleep does not count.
  * @KWQ_CLOCK_BOOTTIME: CLOCK_BOOTTIME; time asleep counts.
- * @KWQ_CLOCK_MANUAL: for tests; starts at 0 and moves only by kwq_queue_advance().
  */
 enum kwq_clock {
 	KWQ_CLOCK_MONOTONIC,
 	KWQ_CLOCK_BOOTTIME,
+	/* private: of <linux/kwq_test.h> */
 	KWQ_CLOCK_MANUAL,
 };
 
@@ -471,26 +471,6 @@ int kwq_set_group(struct kwq_queue *queue, struct kwq_item *item, struct kwq_gro
  * Return: the time, in ns.
  */
 ktime_t kwq_queue_now(struct kwq_queue *queue);
-
-/**
- * kwq_queue_advance() - advance a manual clock
- * @queue: a queue on KWQ_CLOCK_MANUAL
- * @now: the new time; ignored if it is in the past
- *
- * Due items become ready, and waiters check their deadlines.
- *
- * Context: any. Takes time in proportion to the number of due items.
- */
-void kwq_queue_advance(struct kwq_queue *queue, ktime_t now);
-
-/**
- * kwq_queue_advance_by() - advance a manual clock by some time
- * @queue: a queue on KWQ_CLOCK_MANUAL
- * @ns: by how much; saturates at KTIME_MAX
- *
- * Context: as kwq_queue_advance().
- */
-void kwq_queue_advance_by(struct kwq_queue *queue, u64 ns);
 
 /* The kinds of a result. A result that nobody wrote is of the kind 0, and never a success. */
 enum kwq_result_kind {
