@@ -265,7 +265,7 @@ static void __maybe_unused values(void)
  * arguments, a pointer or structure type, or no type. Others have a type that the compiler
  * knows. The value of the rest is stored in a variable of the same type, whatever that is.
  *
- * __aligned __array array_index_nospec clamp_t compat_ptr_ioctl cond_resched
+ * __acquires __aligned __array array_index_nospec clamp_t compat_ptr_ioctl cond_resched
  * container_of container_of_const __counted_by current_fsgid current_fsuid
  * current_user_ns data_race __field free_page guard hash_add hash_for_each
  * hash_for_each_possible hlist_entry hlist_for_each_entry init_module init_waitqueue_head
