@@ -313,10 +313,9 @@ class Worker:
             self._read_wakes()
 
     def _start(self, items: list[Item], jobs: queues.SimpleQueue[Item | None], threads: list[threading.Thread]) -> None:
-        # An exception that another thread raises in one of them (PyThreadState_SetAsyncExc) may have ended it.
-        threads[:] = [thread for thread in threads if thread.is_alive()]
         while len(threads) < min(self._concurrency, len(self._running) + len(items)):
-            thread = threading.Thread(target=self._work, args=(jobs,), name=f"kwq-{len(threads)}", daemon=True)
+            thread = threading.Thread(target=self._work, args=(jobs, threads), name=f"kwq-{len(threads)}",
+                                      daemon=True)
             thread.start()
             threads.append(thread)
         for item in items:
@@ -325,7 +324,7 @@ class Worker:
                 self._running[item] = began
             jobs.put(item)
 
-    def _work(self, jobs: queues.SimpleQueue[Item | None]) -> None:
+    def _work(self, jobs: queues.SimpleQueue[Item | None], threads: list[threading.Thread]) -> None:
         """A thread."""
         while (item := jobs.get()) is not None:
             exception: BaseException | None = None
@@ -336,6 +335,10 @@ class Worker:
                     exception = raised
                 if not self._ended(item, exception):
                     self._stopping.wait(_PAUSE)
+            except BaseException:
+                # Another thread has raised it in this one (PyThreadState_SetAsyncExc), which ends, and counts no more.
+                threads.remove(threading.current_thread())
+                raise
             finally:
                 if not item.finished:
                     self._queue._undo_get([item])

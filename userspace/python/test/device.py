@@ -1729,6 +1729,7 @@ class Workers(Base):
         thread.start()
         thread.join(LONG / 4)  # a mutant has to be found before the program's own time limit
         self.assertFalse(thread.is_alive(), "run() does not return")
+        self.assertTrue(result, "run() raised an exception")
         return result[0]
 
     @contextlib.contextmanager
@@ -2186,9 +2187,10 @@ class Workers(Base):
                     log.addFilter(log_filter)
                 try:
                     with contextlib.redirect_stderr(stderr):
-                        watcher = threading.Thread(target=lambda: (until(lambda: queue.stat().dead), worker.stop()))
+                        watcher = threading.Thread(target=lambda: (until(lambda: queue.stat().dead), worker.stop()),
+                                                   daemon=True)
                         watcher.start()
-                        self.assertTrue(worker.run())
+                        self.assertTrue(self.run_to_its_end(worker))
                         watcher.join()
                 finally:
                     log.removeHandler(output)
