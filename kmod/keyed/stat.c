@@ -155,14 +155,13 @@ void kwq_handle_glance(struct kwq_handle *handle, struct kwq_glance *glance)
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	*glance = (struct kwq_glance){
-		.ready = queue->core.nr_ready,
-		.waiting = handle->keyed->of_core.nr_waiting,
-		.processing = queue->core.nr_processing,
-		.held = handle->lined.holder.nr_held,
-		.shut_down = queue->core.shut_down,
-		.paused = kwq_pause_left_locked(queue, kwq_now_locked(queue)),
-		.is_term_over = kwq_term_is_over_locked(handle->keyed),
-	};
+	glance->paused = kwq_pause_left_locked(queue, kwq_now_locked(queue));
+	/* Before the numbers, because the end of a term takes items from their holders. */
+	glance->is_term_over = kwq_term_is_over_locked(handle->keyed);
+	glance->ready = queue->core.nr_ready;
+	glance->waiting = handle->keyed->of_core.nr_waiting;
+	glance->processing = queue->core.nr_processing;
+	glance->held = handle->lined.holder.nr_held;
+	glance->shut_down = queue->core.shut_down;
 	spin_unlock_irqrestore(&queue->lock, flags);
 }
