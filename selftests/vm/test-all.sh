@@ -57,8 +57,8 @@ for target in "${TARGETS[@]}"; do
 	if ! has_passed "$name"; then
 		progress "make $name, about $takes minutes"
 		began=$SECONDS result=passed tested=$(sources)
-		env -u AGAIN -u KWQ_STARTED make -C "$TOP" --no-print-directory "$name" >"$WORK/$name.log" 2>&1 </dev/null || result=failed
-		# If the sources have changed meanwhile, the result is for none of both.
+		env -u KWQ_STARTED make -C "$TOP" --no-print-directory "$name" >"$WORK/$name.log" 2>&1 </dev/null || result=failed
+		# If the sources have changed meanwhile, the result is for neither.
 		[ "$(sources)" = "$tested" ] || tested=changed
 		printf '%s %s %s\n%d\n' "$result" "$tested" "$(versions)" $(((SECONDS - began + 30) / 60)) >"$WORK/$name.result"
 	fi
