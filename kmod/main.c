@@ -14,12 +14,10 @@ static int __init begin_device(void)
 {
 	int err;
 
-	err = kwq_quota_register();
-	if (err)
-		return err;
+	kwq_quota_register();
 	err = kwq_items_register();
 	if (err)
-		goto unregister_quota;
+		return err;
 	err = kwq_keyed_register();
 	if (err)
 		goto unregister_items;
@@ -37,8 +35,6 @@ unregister_keyed:
 	kwq_keyed_unregister();
 unregister_items:
 	kwq_items_unregister();
-unregister_quota:
-	kwq_quota_unregister();
 	return err;
 }
 
@@ -49,7 +45,6 @@ static void __exit end_device(void)
 	kwq_names_unregister();
 	kwq_keyed_unregister();
 	kwq_items_unregister();
-	kwq_quota_unregister();
 }
 #else
 MODULE_DESCRIPTION("Keyed work queues for kernel code");

@@ -40,8 +40,12 @@ struct chunk {
 	u32 size;
 };
 
-static int chunk_init(struct chunk *chunk, const struct kwq_batch *batch,
-		      u32 entry_size)
+/*
+ * Charges the buffer and allocates it. Its user may keep it as long as he likes, by memory that is
+ * slow (O9). Only adds can be refused.
+ */
+static int chunk_init(struct chunk *chunk, const struct kwq_batch *batch, u32 entry_size,
+		      const struct kwq_handle *handle, bool adds)
 {
 	size_t entries, results, hashes;
 	void *mem;
@@ -52,9 +56,15 @@ static int chunk_init(struct chunk *chunk, const struct kwq_batch *batch,
 	results = chunk->max_entries * sizeof(s32);
 	hashes = chunk->max_key_bytes ? chunk->max_entries * sizeof(u32) : 0;
 	chunk->size = entries + results + hashes + chunk->max_key_bytes;
+	if (!adds)
+		kwq_quota_count_call(handle, kwq_bytes_of_kmalloc(chunk->size));
+	else if (!kwq_quota_charge_call(handle, kwq_bytes_of_kmalloc(chunk->size)))
+		return -EDQUOT;
 	mem = kmalloc(chunk->size, GFP_KERNEL_ACCOUNT);
-	if (!mem)
+	if (!mem) {
+		kwq_quota_uncharge_call(handle, kwq_bytes_of_kmalloc(chunk->size));
 		return -ENOMEM;
+	}
 	chunk->entries = mem;
 	chunk->results = mem + entries;
 	chunk->hashes = mem + entries + results;
@@ -62,9 +72,10 @@ static int chunk_init(struct chunk *chunk, const struct kwq_batch *batch,
 	return 0;
 }
 
-static void chunk_free(struct chunk *chunk)
+static void chunk_free(struct chunk *chunk, const struct kwq_handle *handle)
 {
 	kfree(chunk->entries);
+	kwq_quota_uncharge_call(handle, kwq_bytes_of_kmalloc(chunk->size));
 }
 
 /*
@@ -114,6 +125,8 @@ static void chunk_init_single(struct chunk *chunk, struct single *single,
 	chunk->max_entries = 1;
 	chunk->max_key_bytes = batch->keys_len;
 }
+
+static const struct kwq_patience dont_wait = { .nonblock = true };
 
 static const void *entry_at(const struct kwq_batch_kind *kind,
 			    const struct chunk *chunk, u32 i)
@@ -190,8 +203,8 @@ static __always_inline void execute_under_lock(struct run *run, const struct kwq
 		if (wait && kwq_keyed_may_find_room(&run->stock, ret)) {
 			if (run->at > first)
 				break;
-			wait->err = kwq_keyed_wait_for_room_locked(keyed, &run->key, &run->stock,
-								   wait, &flags);
+			wait->err = kwq_keyed_wait_for_room_locked(keyed, &run->key, NULL,
+								   &run->stock, wait, &flags);
 			if (!wait->err) {
 				now = kwq_stamp_locked(&keyed->queue);
 				continue;
@@ -200,7 +213,7 @@ static __always_inline void execute_under_lock(struct run *run, const struct kwq
 			break;
 		}
 		if (wait)
-			wait->has_waited = false;
+			kwq_leave_room_locked(keyed, wait);
 		end_entry(run, kind, ret);
 	}
 	kwq_keyed_unlock(keyed, flags);
@@ -223,17 +236,22 @@ static __always_inline u32 execute_entries(struct kwq_handle *handle,
 		.key.bytes = chunk->keys,
 		.nr = nr,
 	};
+	int err;
 
 	next_key(&run.key, chunk, 0, key_len(kind, chunk, 0));
 	if (kind->makes_items)
-		kwq_stock_begin(&run.stock, keyed, &run.key, nr);
+		kwq_stock_begin(&run.stock, keyed, &run.key, NULL, nr);
 	for (;;) {
 		execute_under_lock(&run, kind);
 		if (run.at == nr || (wait && wait->err))
 			break;
-		if (!kwq_stock_fill(&run.stock, keyed, &run.key, nr - run.at) ||
-		    !kwq_keyed_provide(keyed)) {
-			end_entry(&run, kind, -ENOMEM);
+		err = kwq_stock_fill_or_wait(&run.stock, keyed, &run.key, NULL, nr - run.at, wait);
+		if (wait && wait->err) {
+			chunk->results[run.at] = err;
+			break;
+		}
+		if (err) {
+			end_entry(&run, kind, err);
 			if (run.at == nr)
 				break;
 		}
@@ -485,12 +503,10 @@ static noinline int execute_batch(struct kwq_handle *handle,
 	u32 most, before;
 	int err;
 
-	err = chunk_init(&chunk, batch, kind->size);
+	err = chunk_init(&chunk, batch, kind->size, handle, kind->makes_items);
 	if (err)
 		return err;
 
-	if (wait)
-		wait->bytes = kwq_bytes_of_kmalloc(chunk.size);
 	most = chunk.max_entries;
 	while (at.taken < batch->nr) {
 		before = at.taken;
@@ -515,7 +531,7 @@ static noinline int execute_batch(struct kwq_handle *handle,
 		cond_resched();
 	}
 	*taken = at.taken;
-	chunk_free(&chunk);
+	chunk_free(&chunk, handle);
 	return at.taken < batch->nr ? err : 0;
 }
 
@@ -590,14 +606,8 @@ noinline int kwq_batch_add_waiting(struct kwq_handle *handle, const struct kwq_b
 				   const struct kwq_patience *patience, u32 *taken)
 {
 	struct kwq_room_wait wait = { .patience = *patience, .handle = handle };
-	int err = kwq_keyed_provide_adders(handle->keyed);
-
-	if (!err && handle->front)
-		err = kwq_keyed_provide_adders(handle->front);
 
 	*taken = 0;
-	if (err)
-		return err;
 	if (batch->extras)
 		return kwq_batch_execute_with_extras(handle, &kwq_batch_add, batch, &wait, taken);
 	if (is_one(batch, kwq_batch_add.size))
@@ -633,10 +643,25 @@ int kwq_copy_entries_out(u64 array, u32 size_there, u32 first, const void *entri
 	return 0;
 }
 
-/* Fetches up to @nr items. Items that do not reach the caller go back (O2). */
+/* Copies out @nr items that were got. Those that do not reach the caller go back (O2). */
+static int copy_many_out(struct kwq_handle *handle, const struct kwq_batch *batch,
+			 struct cursor *at, const struct kwq_got_buffer *buffer, u32 nr)
+{
+	if (kwq_copy_entries_out(batch->entries, batch->entry_size, at->taken, buffer->got,
+				 sizeof(*buffer->got), nr) ||
+	    copy_to_user(u64_to_user_ptr(batch->keys) + at->key_offset,
+			 buffer->keys, buffer->keys_len)) {
+		kwq_handle_unget(handle, buffer->got, nr);
+		return -EFAULT;
+	}
+	at->taken += nr;
+	at->key_offset += buffer->keys_len;
+	return 0;
+}
+
+/* Fetches up to @nr items that are there. */
 static int get_chunk(struct kwq_handle *handle, struct chunk *chunk,
-		     const struct kwq_batch *batch, struct cursor *at, u32 nr,
-		     const struct kwq_patience *patience)
+		     const struct kwq_batch *batch, struct cursor *at, u32 nr)
 {
 	struct kwq_got_buffer buffer = {
 		.got = chunk->entries,
@@ -645,20 +670,9 @@ static int get_chunk(struct kwq_handle *handle, struct chunk *chunk,
 		.max_key_bytes = min_t(u64, chunk->max_key_bytes,
 				  batch->keys_len - at->key_offset),
 	};
-	int ret = kwq_handle_get(handle, &buffer, patience);
+	int ret = kwq_handle_get(handle, &buffer, &dont_wait);
 
-	if (ret < 0)
-		return ret;
-	if (kwq_copy_entries_out(batch->entries, batch->entry_size, at->taken, buffer.got,
-				 sizeof(*buffer.got), ret) ||
-	    copy_to_user(u64_to_user_ptr(batch->keys) + at->key_offset,
-			 buffer.keys, buffer.keys_len)) {
-		kwq_handle_unget(handle, buffer.got, ret);
-		return -EFAULT;
-	}
-	at->taken += ret;
-	at->key_offset += buffer.keys_len;
-	return 0;
+	return ret < 0 ? ret : copy_many_out(handle, batch, at, &buffer, ret);
 }
 
 /**
@@ -738,9 +752,11 @@ static int copy_one_out(struct kwq_handle *handle, const struct kwq_batch *batch
 static noinline int get_one_long(struct kwq_handle *handle, const struct kwq_batch *batch,
 				 struct kwq_got_buffer *buffer, const struct kwq_patience *patience)
 {
+	u32 bytes = kwq_bytes_of_kmalloc(KWQ_KEY_MAX);
 	u8 *keys = NULL;
 	int ret;
 
+	kwq_quota_count_call(handle, bytes);
 	do {
 		kfree(keys);
 		buffer->max_key_bytes = min_t(u32, roundup_pow_of_two(buffer->lacking),
@@ -759,6 +775,7 @@ static noinline int get_one_long(struct kwq_handle *handle, const struct kwq_bat
 	if (ret > 0)
 		ret = copy_one_out(handle, batch, buffer);
 	kfree(keys);
+	kwq_quota_uncharge_call(handle, bytes);
 	return ret;
 }
 
@@ -785,31 +802,66 @@ static int get_one(struct kwq_handle *handle, const struct kwq_batch *batch,
 	return ret < 0 ? ret : copy_one_out(handle, batch, &buffer);
 }
 
-static noinline int get_many(struct kwq_handle *handle, const struct kwq_batch *batch,
-			     const struct kwq_patience *patience)
+/*
+ * Waits for the first item, without memory that would be kept meanwhile. Returns 0 if it was taken,
+ * or if its key is longer than usual and has up to @longest bytes.
+ */
+static int get_first(struct kwq_handle *handle, const struct kwq_batch *batch, struct cursor *at,
+		     const struct kwq_patience *patience, u32 longest)
 {
-	static const struct kwq_patience at_once = { .nonblock = true };
-	struct cursor at = {};
+	struct single single __uninitialized;
+	struct kwq_got_buffer buffer = {
+		.got = (struct kwq_got *)single.entry,
+		.keys = (u8 *)single.key,
+		.max_items = 1,
+		.max_key_bytes = min_t(u32, longest, ONE_KEY),
+		.longest = longest,
+	};
+	int ret = kwq_handle_get(handle, &buffer, patience);
+
+	if (kwq_wants_more_room(&buffer, ret))
+		return 0;
+	return ret < 0 ? ret : copy_many_out(handle, batch, at, &buffer, ret);
+}
+
+static int get_rest(struct kwq_handle *handle, const struct kwq_batch *batch, struct cursor *at)
+{
 	struct chunk chunk;
 	u32 most, nr;
 	int err;
 
-	err = chunk_init(&chunk, batch, sizeof(struct kwq_got));
-	if (err)
+	err = chunk_init(&chunk, batch, sizeof(struct kwq_got), handle, false);
+	if (err) {
+		/* Without room for a key, so that another getter gets the wake-up. */
+		get_first(handle, batch, at, &dont_wait, 0);
 		return err;
-
+	}
 	most = chunk.max_entries;
-	while (at.taken < batch->nr) {
-		nr = min(most, batch->nr - at.taken);
-		err = get_chunk(handle, &chunk, batch, &at, nr,
-				at.taken ? &at_once : patience);
+	while (at->taken < batch->nr) {
+		nr = min(most, batch->nr - at->taken);
+		err = get_chunk(handle, &chunk, batch, at, nr);
 		if (err == -EFAULT && most > 1)
 			most = 1;
 		else if (err || fatal_signal_pending(current))
 			break;
 		cond_resched();
 	}
-	chunk_free(&chunk);
+	chunk_free(&chunk, handle);
+	return err;
+}
+
+static noinline int get_many(struct kwq_handle *handle, const struct kwq_batch *batch,
+			     const struct kwq_patience *patience)
+{
+	struct cursor at = {};
+	int err;
+
+	do {
+		err = get_first(handle, batch, &at, patience, batch->keys_len);
+		if (!err && at.taken < batch->nr)
+			err = get_rest(handle, batch, &at);
+		/* Somebody else may have taken the first one with its long key. */
+	} while (!at.taken && err == -EAGAIN && !patience->nonblock);
 	return at.taken ?: err;
 }
 
@@ -850,7 +902,7 @@ int kwq_batch_list_dead(struct kwq_handle *handle, const struct kwq_batch *batch
 	struct chunk chunk;
 	int ret;
 
-	ret = chunk_init(&chunk, batch, sizeof(struct kwq_dead_entry));
+	ret = chunk_init(&chunk, batch, sizeof(struct kwq_dead_entry), handle, false);
 	if (ret)
 		return ret;
 	buffer.entries = chunk.entries;
@@ -878,7 +930,7 @@ int kwq_batch_list_dead(struct kwq_handle *handle, const struct kwq_batch *batch
 		}
 		cond_resched();
 	}
-	chunk_free(&chunk);
+	chunk_free(&chunk, handle);
 	/* Items that did not fit are for the next call. */
 	if (ret < 0 && !(at.taken && ret == -EMSGSIZE))
 		return ret;
@@ -970,13 +1022,13 @@ int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batc
 	u32 most = batch->keys_len;
 	int holds = 0, ret;
 
-	ret = chunk_init(&chunk, batch, sizeof(struct kwq_listed));
+	ret = chunk_init(&chunk, batch, sizeof(struct kwq_listed), handle, false);
 	if (ret)
 		return ret;
 	if (request->values) {
 		most = min_t(u32, most, VALUES_PER_HOLD);
 		if (!kwq_quota_charge_call(handle, VALUE_BYTES_PER_HOLD)) {
-			chunk_free(&chunk);
+			chunk_free(&chunk, handle);
 			return -EDQUOT;
 		}
 	}
@@ -996,7 +1048,7 @@ int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batc
 	} while (!ret && request->at && at.taken < batch->nr && ++holds < HOLDS_PER_LIST);
 	if (request->values)
 		kwq_quota_uncharge_call(handle, VALUE_BYTES_PER_HOLD);
-	chunk_free(&chunk);
+	chunk_free(&chunk, handle);
 	/* Items that did not fit are for the next call. */
 	if (ret && !(at.taken && ret == -EMSGSIZE))
 		return ret;

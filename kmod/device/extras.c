@@ -174,10 +174,11 @@ static s32 execute_or_wait(struct kwq_handle *handle, const struct kwq_batch_kin
 		if (!wait || ret == -EAGAIN)
 			break;
 		if (!kwq_keyed_may_find_room(stock, ret)) {
-			wait->has_waited = false;
+			kwq_leave_room_locked(keyed, wait);
 			break;
 		}
-		wait->err = kwq_keyed_wait_for_room_locked(keyed, &one->key, stock, wait, &flags);
+		wait->err = kwq_keyed_wait_for_room_locked(keyed, &one->key, &one->extras, stock,
+							   wait, &flags);
 		if (wait->err)
 			break;
 		now = kwq_stamp_locked(&keyed->queue);
@@ -194,17 +195,14 @@ static s32 execute_with_extra(struct kwq_handle *handle, const struct kwq_batch_
 	s32 ret;
 
 	if (one->key.len)
-		kwq_stock_begin(&stock, keyed, &one->key, 1);
+		kwq_stock_begin(&stock, keyed, &one->key, &one->extras, 1);
 	for (;;) {
 		ret = execute_or_wait(handle, kind, one, &stock, wait);
 		if (ret != -EAGAIN)
 			break;
-		if (!kwq_stock_fill(&stock, keyed, &one->key, 1) ||
-		    !kwq_stock_fill_group(&stock, keyed, &one->extras.group) ||
-		    !kwq_keyed_provide(keyed)) {
-			ret = -ENOMEM;
+		ret = kwq_stock_fill_or_wait(&stock, keyed, &one->key, &one->extras, 1, wait);
+		if (ret)
 			break;
-		}
 	}
 	kwq_stock_empty(&stock, keyed);
 	kwq_keyed_provide(keyed);
@@ -263,12 +261,12 @@ noinline int kwq_batch_execute_with_extras(struct kwq_handle *handle,
 	one.bytes = one.few;
 	if (batch->keys_len > sizeof(one.few)) {
 		size = min_t(u32, batch->keys_len, KWQ_KEY_MAX);
+		if (!kwq_quota_charge_call(handle, kwq_bytes_of_kmalloc(size)))
+			return -EDQUOT;
 		one.bytes = kmalloc(size, GFP_KERNEL_ACCOUNT);
-		if (wait)
-			wait->bytes = kwq_bytes_of_kmalloc(size);
+		if (!one.bytes)
+			err = -ENOMEM;
 	}
-	if (!one.bytes)
-		return -ENOMEM;
 	one.key_offset = 0;
 	BUILD_BUG_ON(sizeof(struct kwq_add_entry) > sizeof(one.entry) ||
 		     sizeof(struct kwq_restore_entry) > sizeof(one.entry));
@@ -282,8 +280,10 @@ noinline int kwq_batch_execute_with_extras(struct kwq_handle *handle,
 			err = -EINTR;
 		cond_resched();
 	}
-	if (one.bytes != one.few)
+	if (one.bytes != one.few) {
 		kfree(one.bytes);
+		kwq_quota_uncharge_call(handle, kwq_bytes_of_kmalloc(size));
+	}
 	return *taken < batch->nr ? err : 0;
 }
 
@@ -325,6 +325,8 @@ static int get_one_with_extras(struct kwq_handle *handle, struct got_one *one, u
 	if (!kwq_wants_more_room(&one->buffer, ret))
 		return ret;
 	one->keys = kmalloc(MANY, GFP_KERNEL_ACCOUNT);
+	if (one->keys)
+		kwq_quota_count_call(handle, kwq_bytes_of_kmalloc(MANY));
 	use_buffer(one, one->keys, MANY, room);
 	/* Fetch without room for any key, so that another getter gets the wake-up. */
 	if (!one->keys)
@@ -423,6 +425,8 @@ noinline int kwq_batch_get_with_extras(struct kwq_handle *handle, const struct k
 		}
 		cond_resched();
 	}
+	if (one.keys)
+		kwq_quota_uncharge_call(handle, kwq_bytes_of_kmalloc(MANY));
 	kfree(one.keys);
 	return i ?: ret;
 }

@@ -96,7 +96,7 @@ int kwq_keyed_provide_board(struct kwq_keyed *keyed)
 		return -EOPNOTSUPP;
 	if (READ_ONCE(keyed->board))
 		return 0;
-	if (!kwq_quota_charge_silently(keyed, board_bytes()))
+	if (!kwq_keyed_charge(keyed, board_bytes()))
 		return -EDQUOT;
 	board = make_board();
 	if (!board) {

@@ -96,20 +96,30 @@ static struct kwq_keyed_group *find(struct kwq_keyed *keyed, const struct kwq_ke
 }
 
 /**
- * kwq_keyed_lacks_group() - does an add need memory for a new group
+ * kwq_keyed_find_group() - find the group of an add
  * @keyed: the queue; its lock held; with groups
  * @extras: what the add brings; its @found is filled in
+ */
+void kwq_keyed_find_group(struct kwq_keyed *keyed, struct kwq_extras *extras)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	extras->found = extras->group.len ? find(keyed, &extras->group) : NULL;
+}
+
+/**
+ * kwq_keyed_lacks_group() - does an add need memory for a new group
+ * @keyed: the queue; its lock held; with groups
+ * @extras: what the add brings, after kwq_keyed_find_group()
  * @stock: memory for a new group
  *
- * Return: true if the caller has to call kwq_stock_fill_group() and try again.
+ * Return: true if the caller has to call kwq_stock_fill() and try again.
  */
-bool kwq_keyed_lacks_group(struct kwq_keyed *keyed, struct kwq_extras *extras,
+bool kwq_keyed_lacks_group(struct kwq_keyed *keyed, const struct kwq_extras *extras,
 			   struct kwq_stock *stock)
 {
 	const struct kwq_key *name = &extras->group;
 
 	lockdep_assert_held(&keyed->queue.lock);
-	extras->found = name->len ? find(keyed, name) : NULL;
 	stock->wants_group = name->len && !extras->found &&
 			     (!stock->group || stock->group_len != name->len ||
 			      kwq_table_is_crowded(&kwq_groups_of(keyed)->table));
@@ -147,8 +157,6 @@ struct kwq_group *kwq_keyed_get_group(struct kwq_keyed *keyed, const struct kwq_
 		kg = stock->group;
 		stock->group = NULL;
 		insert(keyed, name, kg);
-		if (keyed->owes & KWQ_OWES_ADDERS)
-			kwq_tell_adders_of_group_locked(keyed, name);
 	}
 	kg->group.users++;
 	return &kg->group;
@@ -181,29 +189,36 @@ noinline void kwq_keyed_leave_group(struct kwq_keyed *keyed, struct kwq_keyed_it
 }
 
 /**
- * kwq_stock_fill_group() - allocate a new group
- * @stock: the stock; does nothing unless kwq_keyed_lacks_group() was true
+ * kwq_stock_fill_group() - allocate and charge a new group
+ * @stock: the stock; kwq_keyed_lacks_group() was true
  * @keyed: the queue for which it is
  * @name: the group's name
  *
  * Context: process; may sleep.
- * Return: true if there is memory.
+ * Return: as kwq_stock_fill().
  */
-noinline bool kwq_stock_fill_group(struct kwq_stock *stock, struct kwq_keyed *keyed,
-				   const struct kwq_key *name)
+noinline int kwq_stock_fill_group(struct kwq_stock *stock, struct kwq_keyed *keyed,
+				  const struct kwq_key *name)
 {
-	struct kwq_table *table;
-	int pages;
+	struct kwq_table *table = &kwq_groups_of(keyed)->table;
+	int pages = READ_ONCE(table->pages_wanted);
+	u32 bytes = kwq_keyed_group_bytes(name->len);
 
-	if (!stock->wants_group)
-		return true;
-	table = &kwq_groups_of(keyed)->table;
-	pages = READ_ONCE(table->pages_wanted);
-	kfree(stock->group);
+	if (pages && !kwq_keyed_enlarge(keyed, table, pages))
+		return -ENOMEM;
+	if (stock->group && stock->group_len == name->len)
+		return 0;
+	if (!kwq_keyed_charge(keyed, bytes)) {
+		stock->lacking = bytes;
+		return -EDQUOT;
+	}
 	stock->group_len = name->len;
 	stock->group = kmalloc(struct_size_t(struct kwq_keyed_group, name, name->len),
 			       GFP_KERNEL_ACCOUNT);
-	return stock->group && (!pages || kwq_keyed_enlarge(keyed, table, pages));
+	if (stock->group)
+		return 0;
+	kwq_quota_uncharge(keyed, bytes);
+	return -ENOMEM;
 }
 
 /**
@@ -249,11 +264,10 @@ void kwq_keyed_sweep_groups(struct kwq_keyed *keyed, struct kwq_swept *swept)
 			continue;
 		kg = container_of(group, struct kwq_keyed_group, group);
 		kwq_table_remove(table, &kg->by_name, kg->hash);
-		keyed->nr_bytes -= kwq_keyed_group_bytes(kg->len);
+		kwq_keyed_lose_bytes(keyed, kwq_keyed_group_bytes(kg->len));
 		kg->by_name.next = swept->groups;
 		swept->groups = &kg->by_name;
 	}
-	kwq_keyed_give_room_back(keyed);
 	swept->pages = kwq_keyed_take_unused_pages(keyed, table);
 }
 

@@ -2,8 +2,9 @@
 /*
  * Items of keys: allocated, counted, freed.
  *
- * All this happens under the queue's lock, except slow work and allocations. Keys are
- * hashed before, new items are allocated before, and old items are freed afterwards.
+ * All this happens under the queue's lock, except slow work and allocations. Keys are hashed
+ * before, new items are charged and allocated before, and old items are freed and uncharged
+ * afterwards. So an item keeps its charge wherever it moves meanwhile.
  *
  * An item that becomes idle is removed in the same hold of the lock, unless it has requeues
  * to remember (L10). Such an item does not count towards the queue's limits, because an add must
@@ -120,19 +121,20 @@ void kwq_keyed_count_limiters(struct kwq_keyed *keyed)
 {
 	const struct kwq_pauses *pauses = &keyed->of_core.limiter.pauses;
 	unsigned long flags;
-	u32 nr = 0, bytes;
+	u32 nr = 0, bytes, before;
 	int i;
 
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	for (i = 0; i < KWQ_LIMITERS_MAX; i++)
 		nr += pauses->of[i].nr;
 	bytes = nr ? kwq_bytes_of_kmalloc(nr * sizeof(*pauses->table)) : 0;
-	kwq_quota_charge_anyway(keyed, bytes);
-	kwq_quota_uncharge(keyed, keyed->limiter_bytes);
-	keyed->own_bytes += bytes;
-	keyed->own_bytes -= keyed->limiter_bytes;
+	before = keyed->limiter_bytes;
 	keyed->limiter_bytes = bytes;
+	keyed->own_bytes += bytes;
+	keyed->own_bytes -= before;
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+	kwq_quota_charge_anyway(keyed, bytes);
+	kwq_quota_uncharge(keyed, before);
 }
 
 /**
@@ -311,58 +313,145 @@ static void put_in_stock(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 	stock->small = &ki->by_key;
 }
 
+/**
+ * kwq_keyed_charge() - charge memory that an add is about to allocate
+ * @keyed: the queue
+ * @bytes: number of bytes
+ *
+ * L10: if a quota is full, as many bytes of items that are only remembered go first.
+ *
+ * Context: process; may sleep.
+ * Return: true; false if a quota refuses.
+ */
+bool kwq_keyed_charge(struct kwq_keyed *keyed, u64 bytes)
+{
+	u64 dropped = 0, now;
+
+	while (!kwq_quota_charge(keyed, bytes)) {
+		if (dropped >= bytes)
+			return false;
+		now = kwq_keyed_drop_remembered(keyed, bytes - dropped);
+		if (!now)
+			return false;
+		dropped += now;
+		cond_resched();
+	}
+	return true;
+}
+
 /* The most small items that are allocated for one hold of the lock. */
 #define STOCK_MAX	32
 
 /* Not inlined, like free_many(). */
-static noinline void fill_with_many(struct kwq_stock *stock, const struct kwq_keyed *keyed,
-				    u32 nr)
+static noinline void fill_with_many(struct kwq_stock *stock, struct kwq_keyed *keyed, u32 nr)
 {
 	void *small[STOCK_MAX];
-	u32 got;
+	u32 got, i;
 
-	got = kwq_alloc_bulk(cache_of(keyed), GFP_KERNEL, min_t(u32, nr, STOCK_MAX), small);
-	while (got--)
-		put_in_stock(stock, keyed, small[got]);
+	nr = min_t(u32, nr, STOCK_MAX);
+	if (!kwq_quota_charge(keyed, nr * keyed->small_bytes))
+		return;
+	got = kwq_alloc_bulk(cache_of(keyed), GFP_KERNEL, nr, small);
+	for (i = got; i--;)
+		put_in_stock(stock, keyed, small[i]);
+	if (got < nr)
+		kwq_quota_uncharge(keyed, (nr - got) * keyed->small_bytes);
 }
 
-static noinline bool fill_with_large(struct kwq_stock *stock, size_t size, u32 key_len)
+/* Notes how much was refused. A guess drops nothing. */
+static int charge_stock(struct kwq_stock *stock, struct kwq_keyed *keyed, u32 bytes)
 {
-	kfree(stock->large);
-	stock->large_len = key_len;
-	stock->large = kmalloc(size, GFP_KERNEL_ACCOUNT);
-	return stock->large;
+	if (stock->is_guess ? kwq_quota_charge(keyed, bytes) : kwq_keyed_charge(keyed, bytes))
+		return 0;
+	stock->lacking = bytes;
+	return -EDQUOT;
 }
 
-/**
- * kwq_stock_fill() - allocate new items
- * @stock: the stock
- * @keyed: the queue for which they are
- * @key: the next key
- * @nr: number of keys still to come, including @key
- *
- * Context: process; may sleep.
- * Return: true if there is an item for @key; false if there is no memory.
- */
-bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
-		    const struct kwq_key *key, u32 nr)
+static noinline int fill_with_large(struct kwq_stock *stock, struct kwq_keyed *keyed, u32 key_len)
+{
+	u32 bytes = kwq_item_bytes(keyed, key_len);
+	int err;
+
+	/* It was for another key. */
+	if (stock->large)
+		kwq_stock_free(stock, keyed);
+	err = charge_stock(stock, keyed, bytes);
+	if (err)
+		return err;
+	stock->large_len = key_len;
+	stock->large = kmalloc(item_size(keyed, key_len), GFP_KERNEL_ACCOUNT);
+	if (stock->large)
+		return 0;
+	kwq_quota_uncharge(keyed, bytes);
+	return -ENOMEM;
+}
+
+static int fill_with_item(struct kwq_stock *stock, struct kwq_keyed *keyed, u32 key_len, u32 nr)
 {
 	void *small;
+	int err;
 
-	if (!is_small(keyed, key->len))
-		return fill_with_large(stock, item_size(keyed, key->len), key->len);
+	if (!is_small(keyed, key_len))
+		return fill_with_large(stock, keyed, key_len);
 	if (nr > 1 && !stock->small)
 		fill_with_many(stock, keyed, nr);
 	if (stock->small)
-		return true;
+		return 0;
+	err = charge_stock(stock, keyed, keyed->small_bytes);
+	if (err)
+		return err;
 	small = kmem_cache_alloc(cache_of(keyed), GFP_KERNEL);
-	if (small)
-		put_in_stock(stock, keyed, small);
-	return small;
+	if (!small) {
+		kwq_quota_uncharge(keyed, keyed->small_bytes);
+		return -ENOMEM;
+	}
+	put_in_stock(stock, keyed, small);
+	return 0;
+}
+
+static int charge_value(struct kwq_stock *stock, struct kwq_keyed *keyed,
+			const struct kwq_value *value)
+{
+	u32 bytes = kwq_value_bytes(value);
+	int err;
+
+	if (bytes <= stock->value_bytes)
+		return 0;
+	err = charge_stock(stock, keyed, bytes - stock->value_bytes);
+	if (!err)
+		stock->value_bytes = bytes;
+	return err;
 }
 
 /**
- * kwq_stock_bytes() - memory of a stock
+ * kwq_stock_fill() - allocate and charge what an add lacked
+ * @stock: the stock
+ * @keyed: the queue for which it is
+ * @key: the next key
+ * @extras: what the add brings; NULL if it has none
+ * @nr: number of keys still to come, including @key
+ *
+ * Context: process; may sleep.
+ * Return: 0; -ENOMEM; -EDQUOT if a quota refuses. Then @stock->lacking is filled in.
+ */
+int kwq_stock_fill(struct kwq_stock *stock, struct kwq_keyed *keyed, const struct kwq_key *key,
+		   const struct kwq_extras *extras, u32 nr)
+{
+	int err = 0;
+
+	if (stock->wants_item)
+		err = fill_with_item(stock, keyed, key->len, nr);
+	if (!err && extras && stock->wants_group)
+		err = kwq_stock_fill_group(stock, keyed, &extras->group);
+	if (!err && extras)
+		err = charge_value(stock, keyed, extras->value);
+	if (!err && !kwq_keyed_provide(keyed))
+		err = -ENOMEM;
+	return err;
+}
+
+/**
+ * kwq_stock_bytes() - bytes that are charged for a stock
  * @stock: the stock
  * @keyed: the queue for which it is
  *
@@ -371,7 +460,7 @@ bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 u32 kwq_stock_bytes(const struct kwq_stock *stock, const struct kwq_keyed *keyed)
 {
 	const struct kwq_node *node;
-	u32 bytes = 0;
+	u32 bytes = stock->value_bytes;
 
 	/* At most STOCK_MAX. */
 	for (node = stock->small; node; node = node->next)
@@ -388,11 +477,18 @@ u32 kwq_stock_bytes(const struct kwq_stock *stock, const struct kwq_keyed *keyed
  * @stock: the stock
  * @keyed: the queue for which it was
  */
-noinline void kwq_stock_free(struct kwq_stock *stock, const struct kwq_keyed *keyed)
+noinline void kwq_stock_free(struct kwq_stock *stock, struct kwq_keyed *keyed)
 {
+	u32 bytes = kwq_stock_bytes(stock, keyed);
+
 	free_items(keyed, stock->small);
 	kfree(stock->large);
 	kfree(stock->group);
+	stock->small = NULL;
+	stock->large = NULL;
+	stock->group = NULL;
+	stock->value_bytes = 0;
+	kwq_quota_uncharge(keyed, bytes);
 }
 
 /**
@@ -400,16 +496,21 @@ noinline void kwq_stock_free(struct kwq_stock *stock, const struct kwq_keyed *ke
  * @stock: the stock, zeroed
  * @keyed: the queue for which it is
  * @key: the first key
+ * @extras: what the add brings; NULL if it has none
  * @nr: number of keys
  *
  * Context: process; may sleep.
  */
-inline void kwq_stock_begin(struct kwq_stock *stock, const struct kwq_keyed *keyed,
-			    const struct kwq_key *key, u32 nr)
+inline void kwq_stock_begin(struct kwq_stock *stock, struct kwq_keyed *keyed,
+			    const struct kwq_key *key, const struct kwq_extras *extras, u32 nr)
 {
+	stock->is_guess = true;
 	/* data_race(): only a guess */
 	if (data_race(keyed->expects_new))
-		kwq_stock_fill(stock, keyed, key, nr);
+		fill_with_item(stock, keyed, key->len, nr);
+	if (extras)
+		charge_value(stock, keyed, extras->value);
+	stock->is_guess = false;
 }
 
 static bool has_item(const struct kwq_keyed *keyed, const struct kwq_stock *stock,
@@ -426,12 +527,13 @@ static bool has_item(const struct kwq_keyed *keyed, const struct kwq_stock *stoc
  * @stock: memory for a new item
  * @key_len: length of the key
  *
- * Return: true if the caller has to call kwq_stock_fill() and kwq_keyed_provide(), and try again.
+ * Return: true if the caller has to call kwq_stock_fill() and try again.
  */
-inline bool kwq_keyed_lacks_item(const struct kwq_keyed *keyed, const struct kwq_stock *stock,
+inline bool kwq_keyed_lacks_item(const struct kwq_keyed *keyed, struct kwq_stock *stock,
 				 u32 key_len)
 {
-	return !has_item(keyed, stock, key_len) || kwq_table_is_crowded(&keyed->table);
+	stock->wants_item = !has_item(keyed, stock, key_len);
+	return stock->wants_item || kwq_table_is_crowded(&keyed->table);
 }
 
 static struct kwq_keyed_item *take_item(struct kwq_keyed *keyed,
@@ -481,41 +583,7 @@ int kwq_keyed_init_items(struct kwq_keyed *keyed)
 	keyed->size_before = bytes_before[kwq_item_kind(keyed)];
 	keyed->small_key_max = SMALL_SIZE + keyed->size_before - item_size(keyed, 0);
 	INIT_LIST_HEAD(&keyed->remembered);
-	return 0;
-}
-
-/**
- * kwq_keyed_provide_adders() - prepare a queue for adds that wait
- * @keyed: the queue
- *
- * Few queues have such adds, so the memory for them is allocated by the first one. It is not
- * refused, and counts as the queue's own.
- *
- * Context: process; may sleep.
- * Return: 0 or -ENOMEM.
- */
-int kwq_keyed_provide_adders(struct kwq_keyed *keyed)
-{
-	struct kwq_adders *adders;
-	unsigned long flags;
-
-	if (READ_ONCE(keyed->adders))
-		return 0;
-	adders = kzalloc(sizeof(*adders), GFP_KERNEL_ACCOUNT);
-	if (!adders)
-		return -ENOMEM;
-	INIT_LIST_HEAD(&adders->list);
-	INIT_LIST_HEAD(&adders->away);
-	spin_lock_irqsave(&keyed->queue.lock, flags);
-	if (!keyed->adders) {
-		keyed->own_bytes += kwq_bytes_of_kmalloc(sizeof(*adders));
-		kwq_quota_charge_anyway(keyed, kwq_bytes_of_kmalloc(sizeof(*adders)));
-		/* An adder of a front uses its lists with the lock of the outbox. */
-		smp_store_release(&keyed->adders, adders);
-		adders = NULL;
-	}
-	spin_unlock_irqrestore(&keyed->queue.lock, flags);
-	kfree(adders);
+	init_waitqueue_head(&keyed->adders);
 	return 0;
 }
 
@@ -564,7 +632,6 @@ void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
 		cond_resched();
 	}
 	kwq_keyed_free_board(keyed);
-	kfree(keyed->adders);
 	kfree(keyed->changes);
 	/* The top levels of both tables. */
 	kfree(keyed->table.top);
@@ -601,6 +668,8 @@ noinline bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table
 	if (!data_race(kwq_table_is_crowded(table)))
 		gfp |= __GFP_NORETRY;
 
+	/* Not refused: with fewer buckets every walk under the lock would be longer. */
+	kwq_quota_charge_anyway(keyed, nr * PAGE_SIZE);
 	for (given = 0; given < nr; given++) {
 		pages[given] = kwq_new_page(gfp);
 		if (!pages[given])
@@ -610,9 +679,7 @@ noinline bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table
 	kwq_table_give_pages(table, pages);
 	while (taken < given && !pages[taken])
 		taken++;
-	/* Not refused: with fewer buckets every walk under the lock would be longer. */
 	keyed->own_bytes += taken * PAGE_SIZE;
-	kwq_quota_charge_anyway(keyed, taken * PAGE_SIZE);
 	takes_more = !kwq_table_is_crowded(table);
 	/*
 	 * Also frees items whose lease expired, so that a process that only calls Get does
@@ -621,6 +688,8 @@ noinline bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table
 	kwq_keyed_unlock(keyed, flags);
 	free_page((unsigned long)pages[0]);
 	free_page((unsigned long)pages[1]);
+	if (taken < nr)
+		kwq_quota_uncharge(keyed, (nr - taken) * PAGE_SIZE);
 	return takes_more;
 }
 
@@ -630,23 +699,6 @@ static noinline void leave_remembered(struct kwq_keyed *keyed, struct kwq_keyed_
 	keyed->nr_remembered--;
 	keyed->bytes_remembered -= kwq_item_bytes(keyed, ki->key_len);
 	ki->is_remembered = false;
-}
-
-/**
- * kwq_keyed_give_room_back() - give bytes that the queue does not use to the quota
- * @keyed: the queue; its lock held
- *
- * Keeps one step, for items that come and go.
- */
-void kwq_keyed_give_room_back(struct kwq_keyed *keyed)
-{
-	u64 spare = keyed->reserved - keyed->nr_bytes;
-
-	if (spare < 2 * KWQ_QUOTA_STEP)
-		return;
-	spare = round_down(spare - KWQ_QUOTA_STEP, KWQ_QUOTA_STEP);
-	keyed->reserved -= spare;
-	kwq_quota_uncharge(keyed, spare);
 }
 
 /* An item that is idle has neither a value nor a group. */
@@ -687,8 +739,7 @@ static void discard(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 	}
 	keyed->nr_items--;
 	kwq_table_remove(&keyed->table, &ki->by_key, ki->hash);
-	keyed->nr_bytes -= kwq_item_bytes(keyed, ki->key_len);
-	kwq_keyed_give_room_back(keyed);
+	kwq_keyed_lose_bytes(keyed, kwq_item_bytes(keyed, ki->key_len));
 	ki->by_key.next = keyed->gone;
 	keyed->gone = &ki->by_key;
 }
@@ -752,109 +803,57 @@ static noinline void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki
 	discard_old_ones(keyed, now);
 }
 
-/* Takes more bytes from the owner's quota if they are needed. The queue's own limit allows them. */
-static void ask_for_room(struct kwq_keyed *keyed, u64 size)
+/**
+ * kwq_keyed_has_room_for() - do the limits of a queue allow more
+ * @keyed: the queue; its lock held
+ * @nr: number of items
+ * @bytes: bytes of these items, as the allocator rounds them up
+ *
+ * Return: true if so.
+ */
+bool kwq_keyed_has_room_for(const struct kwq_keyed *keyed, u32 nr, u64 bytes)
 {
-	u64 max_bytes = keyed->limits.max_bytes;
-	u64 spare = keyed->reserved - keyed->nr_bytes;
-	u64 most = max_bytes - min(max_bytes, keyed->reserved - keyed->bytes_remembered);
-	u64 step;
-
-	if (spare >= size)
-		return;
-	step = min(round_up(size - spare, KWQ_QUOTA_STEP), max(size - spare, most));
-	/* The quota has no full step left, but it may have enough for this item. */
-	if (!kwq_quota_charge(keyed, step)) {
-		step = size - spare;
-		if (!kwq_quota_charge(keyed, step))
-			return;
-	}
-	keyed->reserved += step;
-}
-
-/* Do the queue's own limits allow @nr more items and @size more bytes? */
-static bool is_within_limits(const struct kwq_keyed *keyed, u32 nr, u64 size)
-{
+	lockdep_assert_held(&keyed->queue.lock);
 	return (!nr || keyed->nr_items - keyed->nr_remembered + (u64)nr <=
 		keyed->limits.max_items) &&
-	       (!size || keyed->nr_bytes - keyed->bytes_remembered + size <=
+	       (!bytes || keyed->nr_bytes - keyed->bytes_remembered + bytes <=
 		keyed->limits.max_bytes);
 }
 
-static bool has_reserve(const struct kwq_keyed *keyed, u64 size)
-{
-	return keyed->reserved - keyed->nr_bytes >= size;
-}
-
 /**
- * kwq_keyed_make_room() - make room for all that an add needs (O4)
+ * kwq_keyed_find_room() - is there room for all that an add needs (O4)
  * @keyed: the queue; its lock held
  * @need: what it needs
+ * @stock: out: what was refused
  *
- * It may take more bytes from the quota.
- *
- * Return: 0; -ENOSPC: the queue is full; -EDQUOT: its owner has too much memory in queues.
+ * Return: 0; -ENOSPC: the queue is full.
  */
-int kwq_keyed_make_room(struct kwq_keyed *keyed, const struct kwq_need *need)
+int kwq_keyed_find_room(struct kwq_keyed *keyed, const struct kwq_need *need,
+			struct kwq_stock *stock)
 {
-	int err;
-
-	lockdep_assert_held(&keyed->queue.lock);
-	err = -ENOSPC;
-	if (!is_within_limits(keyed, need->items, need->bytes))
-		goto refuse;
-	if (likely(has_reserve(keyed, need->new_bytes)))
+	if (likely(kwq_keyed_has_room_for(keyed, need->items, need->bytes)))
 		return 0;
-	ask_for_room(keyed, need->new_bytes);
-	if (has_reserve(keyed, need->new_bytes))
-		return 0;
-	err = -EDQUOT;
-refuse:
+	stock->never_fits = need->all > keyed->limits.max_bytes;
 	/* An edge-triggered poller was refused, and expects the next edge. */
 	keyed->owes |= KWQ_OWES_ROOM;
-	return err;
+	return -ENOSPC;
 }
 
-/**
- * kwq_keyed_has_room_for() - would adds of new keys find room
- * @keyed: the queue; its lock held
- * @nr: number of keys
- * @bytes: bytes of their items, as the allocator rounds them up
- *
- * It may take the bytes for these adds from the quota. If the quota refuses,
- * kwq_quota_charge() makes sure that kwq_keyed_tell_room() is called once bytes come back.
- *
- * Return: false if the queue is full or its owner has too much memory in queues.
- */
-bool kwq_keyed_has_room_for(struct kwq_keyed *keyed, u32 nr, u64 bytes)
-{
-	lockdep_assert_held(&keyed->queue.lock);
-	if (!is_within_limits(keyed, nr, bytes))
-		return false;
-	ask_for_room(keyed, bytes);
-	return has_reserve(keyed, bytes);
-}
-
-/**
- * kwq_keyed_has_room() - would an add of a new, short key find room
- * @keyed: the queue; its lock held
- *
- * Return: as kwq_keyed_has_room_for().
- */
-bool kwq_keyed_has_room(struct kwq_keyed *keyed)
+/* Would an add of a new, short key find room? */
+static bool has_room(const struct kwq_keyed *keyed)
 {
 	return kwq_keyed_has_room_for(keyed, 1, keyed->small_bytes);
 }
 
 /**
- * kwq_keyed_poll_room() - kwq_keyed_has_room() for a poller that waits for room
+ * kwq_keyed_poll_room() - would an add of a new, short key find room, as a poller asks (Q19)
  * @keyed: the queue; its lock held; the caller is on its list of pollers
  *
  * Return: true if there is room; false if the pollers get EPOLLOUT later.
  */
 bool kwq_keyed_poll_room(struct kwq_keyed *keyed)
 {
-	if (kwq_keyed_has_room(keyed))
+	if (has_room(keyed))
 		return true;
 	keyed->owes |= KWQ_OWES_ROOM;
 	return false;
@@ -868,36 +867,15 @@ bool kwq_keyed_poll_room(struct kwq_keyed *keyed)
  */
 static void tell_room(struct kwq_keyed *keyed)
 {
-	if (!kwq_keyed_has_room(keyed))
+	if (!has_room(keyed))
 		return;
 	keyed->owes &= ~KWQ_OWES_ROOM;
 	kwq_tell_pollers_locked(&keyed->queue, KWQ_TELL_ROOM);
 }
 
-/**
- * kwq_keyed_tell_room() - tell those who wait for room that a quota has bytes again (Q19)
- * @keyed: the queue
- *
- * Context: process; may sleep.
- */
-void kwq_keyed_tell_room(struct kwq_keyed *keyed)
-{
-	unsigned long flags;
-
-	kwq_tell_pollers_of_room(&keyed->queue);
-	spin_lock_irqsave(&keyed->queue.lock, flags);
-	/* Nobody takes bytes for a queue in which no add waits. */
-	if (keyed->owes & KWQ_OWES_ADDERS)
-		kwq_tell_adders_locked(keyed);
-	spin_unlock_irqrestore(&keyed->queue.lock, flags);
-}
-
 /* The steps that few queues need. The item has its key, but is not in the table yet. */
-static inline void finish_insert(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-				 const struct kwq_key *key)
+static inline void finish_insert(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
-	if (keyed->owes & KWQ_OWES_ADDERS)
-		kwq_tell_adders_of_key_locked(keyed, key);
 	if (keyed->limits.lease)
 		kwq_lease_of(ki)->ki = ki;
 	if (keyed->changes) {
@@ -911,34 +889,27 @@ static inline void finish_insert(struct kwq_keyed *keyed, struct kwq_keyed_item 
 }
 
 /**
- * kwq_keyed_room_for_key() - make room for the item of a new key
+ * kwq_keyed_room_for_key() - is there room for the item of a new key
  * @keyed: the queue; its lock held
  * @key: the key
  * @stock: memory for the item
  *
  * Return: 0, or an error with nothing changed:
- * - -EAGAIN: call kwq_stock_fill() and kwq_keyed_provide(), and try again.
+ * - -EAGAIN: call kwq_stock_fill() and try again.
  * - -ENOMEM: too many keys have a similar hash.
  * - -ENOSPC: the queue is full.
- * - -EDQUOT: its owner has too much memory in queues.
  */
 inline int kwq_keyed_room_for_key(struct kwq_keyed *keyed, const struct kwq_key *key,
 				  struct kwq_stock *stock)
 {
 	u32 size = kwq_item_bytes(keyed, key->len);
-	const struct kwq_need need = {
-		.items = 1, .bytes = size, .new_bytes = size, .all = size,
-	};
-	int err;
+	const struct kwq_need need = { .items = 1, .bytes = size, .all = size };
 
+	if (unlikely(kwq_keyed_find_room(keyed, &need, stock)))
+		return -ENOSPC;
 	if (kwq_keyed_lacks_item(keyed, stock, key->len))
 		return -EAGAIN;
-	if (kwq_table_is_full(&keyed->table, key->hash))
-		return -ENOMEM;
-	err = kwq_keyed_make_room(keyed, &need);
-	if (unlikely(err))
-		kwq_stock_note_refusal(stock, keyed, &need);
-	return err;
+	return kwq_table_is_full(&keyed->table, key->hash) ? -ENOMEM : 0;
 }
 
 /**
@@ -967,8 +938,8 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 	ki->hash = key->hash;
 	ki->key_len = key->len;
 	memcpy(ki->key, key->bytes, key->len);
-	if (unlikely(keyed->items_have_more | keyed->owes))
-		finish_insert(keyed, ki, key);
+	if (unlikely(keyed->items_have_more))
+		finish_insert(keyed, ki);
 	keyed->nr_items++;
 	keyed->nr_bytes += kwq_item_bytes(keyed, key->len);
 	kwq_table_insert(&keyed->table, &ki->by_key, ki->hash);
@@ -995,27 +966,32 @@ void kwq_keyed_settle_slow(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, k
 }
 
 /**
- * kwq_keyed_drop_remembered() - remove a bounded number of remembered items
+ * kwq_keyed_drop_remembered() - remove some of the items that are only remembered
  * @keyed: the queue
+ * @bytes: as many bytes of them, or a few more
  *
- * Context: process.
- * Return: true if there may be more.
+ * A hold removes KWQ_ITEMS_PER_HOLD at most.
+ *
+ * Context: process; may sleep.
+ * Return: bytes of the removed ones; 0 if there are none.
  */
-bool kwq_keyed_drop_remembered(struct kwq_keyed *keyed)
+u64 kwq_keyed_drop_remembered(struct kwq_keyed *keyed, u64 bytes)
 {
-	struct kwq_keyed_item *ki = NULL;
+	struct kwq_keyed_item *ki;
 	unsigned long flags;
+	u64 dropped = 0;
 	int n;
 
 	spin_lock_irqsave(&keyed->queue.lock, flags);
-	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
+	for (n = 0; n < KWQ_ITEMS_PER_HOLD && dropped < bytes; n++) {
 		ki = first_remembered(keyed);
 		if (!ki)
 			break;
+		dropped += kwq_item_bytes(keyed, ki->key_len);
 		discard(keyed, ki);
 	}
 	kwq_keyed_unlock(keyed, flags);
-	return ki;
+	return dropped;
 }
 
 /**
@@ -1035,7 +1011,7 @@ noinline void *kwq_keyed_take_unused_pages(struct kwq_keyed *keyed, struct kwq_t
 	table->unused = NULL;
 	table->nr_unused = 0;
 	keyed->own_bytes -= bytes;
-	kwq_quota_uncharge(keyed, bytes);
+	keyed->gone_bytes += bytes;
 	return pages;
 }
 
@@ -1055,12 +1031,15 @@ static __always_inline void unlock_and_free(struct kwq_keyed *keyed, unsigned lo
 	void *unused_by_ticket = keyed->tickets.unused;
 	struct kwq_node *gone = keyed->gone;
 	bool has_to_wake = false;
+	u64 bytes;
 
 	keyed->gone = NULL;
 	if (unlikely(unused_by_key || unused_by_ticket)) {
 		kwq_keyed_take_unused_pages(keyed, &keyed->table);
 		kwq_keyed_take_unused_pages(keyed, &keyed->tickets);
 	}
+	bytes = keyed->gone_bytes;
+	keyed->gone_bytes = 0;
 	if (pays)
 		has_to_wake = kwq_unlock_paying(&keyed->queue, flags);
 	else
@@ -1073,6 +1052,8 @@ static __always_inline void unlock_and_free(struct kwq_keyed *keyed, unsigned lo
 		kwq_free_pages_unused(unused_by_key);
 	if (unlikely(unused_by_ticket))
 		kwq_free_pages_unused(unused_by_ticket);
+	if (bytes)
+		kwq_quota_uncharge(keyed, bytes);
 }
 
 /* unlock_and_free() of a queue that owes something. */
@@ -1081,20 +1062,26 @@ static noinline void pay_and_unlock(struct kwq_keyed *keyed, unsigned long flags
 {
 	struct kwq_value *values = keyed->gone_values;
 	struct kwq_swept swept = {};
+	u64 bytes;
 
 	if (kwq_keyed_has_unused_group(keyed))
 		sweep_groups(keyed, &swept);
 	if (keyed->owes & KWQ_OWES_ROOM)
 		tell_room(keyed);
-	if (keyed->owes & KWQ_OWES_ADDERS)
+	if (keyed->owes & KWQ_OWES_ADDERS && keyed->adders_may_fit)
 		kwq_tell_adders_locked(keyed);
 	keyed->gone_values = NULL;
 	keyed->owes &= ~KWQ_OWES_VALUES;
+	/* Whoever finds room in the quota afterwards finds the memory, too. */
+	bytes = keyed->gone_bytes;
+	keyed->gone_bytes = 0;
 	unlock_and_free(keyed, flags, pays);
 	if (values)
 		kwq_values_free(values);
 	if (swept.groups)
 		kwq_keyed_free_swept(&swept);
+	if (bytes)
+		kwq_quota_uncharge(keyed, bytes);
 }
 
 /**

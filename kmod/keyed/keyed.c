@@ -48,33 +48,17 @@ static bool needs_place(const struct kwq_keyed *keyed, const struct kwq_keyed_it
 		keyed->nr_bytes - keyed->bytes_remembered > keyed->limits.max_bytes);
 }
 
-/* Q19: an idle item is about to be added, so that other adds of its key need less than before. */
-static void tell_adders_of(struct kwq_keyed *keyed, const struct kwq_keyed_item *ki)
-{
-	const struct kwq_key key = { .bytes = ki->key, .len = ki->key_len, .hash = ki->hash };
-
-	if (keyed->owes & KWQ_OWES_ADDERS)
-		kwq_tell_adders_of_key_locked(keyed, &key);
-}
-
 /* Once it is added, an idle item counts towards the queue's limits again. */
-static noinline int make_room_for_idle(struct kwq_keyed *keyed, const struct kwq_keyed_item *ki,
-				       const struct kwq_add_options *options,
-				       struct kwq_stock *stock)
+static noinline int room_for_idle(struct kwq_keyed *keyed, const struct kwq_keyed_item *ki,
+				  const struct kwq_add_options *options, struct kwq_stock *stock)
 {
 	u32 size = kwq_item_bytes(keyed, ki->key_len);
 	const struct kwq_need need = { .items = 1, .bytes = size, .all = size };
-	int err;
 
 	/* The core refuses these, and its errors come before a lack of room. */
 	if (options->flags & KWQ_ADD_KICK || keyed->queue.core.shut_down)
 		return 0;
-	err = needs_place(keyed, ki) ? kwq_keyed_make_room(keyed, &need) : 0;
-	if (err)
-		kwq_stock_note_refusal(stock, keyed, &need);
-	else
-		tell_adders_of(keyed, ki);
-	return err;
+	return needs_place(keyed, ki) ? kwq_keyed_find_room(keyed, &need, stock) : 0;
 }
 
 /**
@@ -85,8 +69,8 @@ static noinline int make_room_for_idle(struct kwq_keyed *keyed, const struct kwq
  * @now: current time
  * @stock: memory for a new item
  *
- * Return: as kwq_add_with(). With nothing changed also -EAGAIN (call kwq_stock_fill() and
- * kwq_keyed_provide() and try again), -ENOSPC or -EDQUOT.
+ * Return: as kwq_add_with(). With nothing changed also -EAGAIN (call kwq_stock_fill() and try
+ * again), -ENOMEM or -ENOSPC.
  */
 int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			 const struct kwq_add_options *options, ktime_t now,
@@ -100,7 +84,7 @@ int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 		return add_new(keyed, key, options, now, stock);
 	keyed->expects_new = false;
 	if (unlikely(kwq_item_is_idle(&ki->item))) {
-		ret = make_room_for_idle(keyed, ki, options, stock);
+		ret = room_for_idle(keyed, ki, options, stock);
 		if (ret)
 			return ret;
 	}
@@ -129,8 +113,8 @@ static bool only_remembers(const struct kwq_add_options *options)
 }
 
 /*
- * Q19: what an add needs: the item of a new key, the rest of a longer value, a new group. @ki is
- * NULL for a new key. The bytes of a remembered item are charged already.
+ * What an add needs: the item of a new key, the rest of a longer value, a new group. @ki is NULL
+ * for a new key.
  */
 static struct kwq_need need_of(struct kwq_keyed *keyed, const struct kwq_key *key,
 			       struct kwq_keyed_item *ki, const struct kwq_add_options *options,
@@ -143,13 +127,10 @@ static struct kwq_need need_of(struct kwq_keyed *keyed, const struct kwq_key *ke
 		need.items = 1;
 		need.bytes = need.all;
 	}
-	if (!ki)
-		need.new_bytes = need.all;
 	if (extras->flags & KWQ_ADD_GROUP && extras->group.len) {
 		group = kwq_keyed_group_bytes(extras->group.len);
 		need.all += group;
 		need.bytes += extras->found ? 0 : group;
-		need.new_bytes += extras->found ? 0 : group;
 	}
 	if (!(extras->flags & KWQ_ADD_VALUE) || (ki && kwq_keyed_keeps_value(keyed, ki, extras)))
 		return need;
@@ -158,7 +139,6 @@ static struct kwq_need need_of(struct kwq_keyed *keyed, const struct kwq_key *ke
 	if (ki)
 		value -= min(value, kwq_value_bytes(*kwq_value_slot(keyed, ki)));
 	need.bytes += value;
-	need.new_bytes += value;
 	return need;
 }
 
@@ -172,32 +152,60 @@ static bool is_full_of_both(const struct kwq_keyed *keyed, u32 size)
 	       (keyed->nr_bytes + size) / 2 > keyed->limits.max_bytes;
 }
 
-/* Makes room for all that an add needs, so that an add which lacks one of them changes nothing. */
-static int make_room_for(struct kwq_keyed *keyed, const struct kwq_key *key,
-			 struct kwq_keyed_item *ki, const struct kwq_add_options *options,
-			 const struct kwq_extras *extras, struct kwq_stock *stock)
+/* Is there room for all that an add needs? So an add that lacks one of them changes nothing. */
+static int room_for(struct kwq_keyed *keyed, const struct kwq_key *key, struct kwq_keyed_item *ki,
+		    const struct kwq_add_options *options, const struct kwq_extras *extras,
+		    struct kwq_stock *stock)
 {
 	struct kwq_need need = need_of(keyed, key, ki, options, extras);
-	int err;
 
-	if (!ki && only_remembers(options) && is_full_of_both(keyed, need.all))
-		err = -ENOSPC;
-	else
-		err = kwq_keyed_make_room(keyed, &need);
-	if (likely(!err))
-		return 0;
-	/* While it waits, an item that the follower has yet to read may go. */
-	if (ki && kwq_item_is_idle(&ki->item) && !ki->is_remembered)
-		need.bytes += kwq_item_bytes(keyed, key->len);
-	kwq_stock_note_refusal(stock, keyed, &need);
-	if (extras->flags & KWQ_ADD_GROUP && extras->group.len && !extras->found)
-		stock->refused_group = &extras->group;
-	return err;
+	if (!ki && only_remembers(options) && is_full_of_both(keyed, need.all)) {
+		stock->never_fits = false;
+		return -ENOSPC;
+	}
+	return kwq_keyed_find_room(keyed, &need, stock);
+}
+
+/**
+ * kwq_keyed_fits_locked() - would an add find room in the queue now
+ * @keyed: the queue; its lock held
+ * @key: the key, with its hash
+ * @extras: what the add brings; @extras->found is filled in
+ *
+ * Return: true if so.
+ */
+bool kwq_keyed_fits_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
+			   struct kwq_extras *extras)
+{
+	static const struct kwq_add_options plain;
+	struct kwq_need need;
+
+	if (extras->flags & KWQ_ADD_GROUP)
+		kwq_keyed_find_group(keyed, extras);
+	need = need_of(keyed, key, kwq_keyed_find(keyed, key), &plain, extras);
+	return kwq_keyed_has_room_for(keyed, need.items, need.bytes);
+}
+
+/* Does an add lack anything that has to be allocated or charged without the lock? */
+static bool lacks_memory(struct kwq_keyed *keyed, const struct kwq_key *key,
+			 struct kwq_keyed_item *ki, const struct kwq_extras *extras,
+			 struct kwq_stock *stock)
+{
+	bool ret = extras->flags & KWQ_ADD_VALUE &&
+		   stock->value_bytes < kwq_value_bytes(extras->value) &&
+		   !(ki && kwq_keyed_keeps_value(keyed, ki, extras));
+
+	stock->wants_item = false;
+	if (!ki)
+		ret |= kwq_keyed_lacks_item(keyed, stock, key->len);
+	if (extras->flags & KWQ_ADD_GROUP)
+		ret |= kwq_keyed_lacks_group(keyed, extras, stock);
+	return ret;
 }
 
 static int add_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 		     const struct kwq_add_options *options, struct kwq_extras *extras,
-		     ktime_t now)
+		     ktime_t now, struct kwq_stock *stock)
 {
 	bool ends_token = kwq_keyed_ends_token(keyed, ki);
 	int ret;
@@ -207,7 +215,7 @@ static int add_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 	ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
 	if (ret < 0)
 		return ret;
-	kwq_keyed_set_value(keyed, ki, extras);
+	kwq_keyed_set_value(keyed, ki, extras, stock);
 	if (extras->flags & KWQ_ADD_TOKEN)
 		kwq_set_token(keyed, ki, extras->token);
 	else if (unlikely(ends_token))
@@ -227,7 +235,7 @@ static int add_to_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 	moving.flags |= KWQ_ADD_GROUP;
 	if (extras->group.len)
 		moving.group = kwq_keyed_get_group(keyed, extras, stock);
-	ret = add_value(keyed, ki, &moving, extras, now);
+	ret = add_value(keyed, ki, &moving, extras, now, stock);
 	/* The item uses the group to which it belongs. A refused add has not moved it. */
 	unused = kwq_member_of(ki)->group == moving.group ? before : moving.group;
 	if (unused)
@@ -244,8 +252,8 @@ static int add_to_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
  * @now: current time
  * @stock: memory for a new item and a new group
  *
- * Return: as kwq_keyed_add_locked(). -EAGAIN also asks for kwq_stock_fill_group(). With nothing
- * changed also -EOPNOTSUPP: the queue has no values or no groups.
+ * Return: as kwq_keyed_add_locked(). With nothing changed also -EOPNOTSUPP: the queue has no values
+ * or no groups.
  */
 int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			      const struct kwq_add_options *options,
@@ -267,26 +275,23 @@ int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key
 	if (extras->flags & KWQ_ADD_GROUP) {
 		if (!keyed->limits.groups)
 			return -EOPNOTSUPP;
-		if (kwq_keyed_lacks_group(keyed, extras, stock))
-			return -EAGAIN;
+		kwq_keyed_find_group(keyed, extras);
 		if (!extras->found && extras->group.len &&
 		    kwq_table_is_full(&kwq_groups_of(keyed)->table, extras->group.hash))
 			return -ENOMEM;
 	}
-	if (!ki && kwq_keyed_lacks_item(keyed, stock, key->len))
-		return -EAGAIN;
 	if (!ki && kwq_table_is_full(&keyed->table, key->hash))
 		return -ENOMEM;
-	ret = make_room_for(keyed, key, ki, options, extras, stock);
+	ret = room_for(keyed, key, ki, options, extras, stock);
 	if (ret)
 		return ret;
+	if (lacks_memory(keyed, key, ki, extras, stock))
+		return -EAGAIN;
 	if (!ki)
 		ki = kwq_keyed_insert(keyed, key, stock);
-	else if (kwq_item_is_idle(&ki->item))
-		tell_adders_of(keyed, ki);
 	ret = extras->flags & KWQ_ADD_GROUP ?
 	      add_to_group(keyed, ki, options, extras, now, stock) :
-	      add_value(keyed, ki, options, extras, now);
+	      add_value(keyed, ki, options, extras, now, stock);
 	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }

@@ -15,6 +15,7 @@
 #include <linux/spinlock.h>
 #include <linux/string.h>
 #include <linux/uidgid.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 #include "core/line.h"
 #include "queue/queue.h"
@@ -22,12 +23,6 @@
 
 struct file;
 struct poll_table_struct;
-
-/*
- * A queue takes bytes from its owner's quota in steps of this size. Up to two steps may lie
- * idle in each queue.
- */
-#define KWQ_QUOTA_STEP		(16 * 1024)
 
 /* Of any quota, calls may have at least so much: some of the largest values. */
 #define KWQ_CALL_BYTES		(1024 * 1024)
@@ -42,16 +37,15 @@ struct poll_table_struct;
  * @nr_queues: queues here and in all quotas below, without exempt ones; protected by
  *	quota_lock
  * @nr_exempt: the same for exempt queues; protected by quota_lock
- * @ending: queues in @nr_queues that a worker is to free, oldest first, linked by
- *	&kwq_keyed.end; protected by quota_lock. Only used in quotas of users of the initial
- *	user namespace
- * @bytes: bytes taken by the queues in @nr_queues
+ * @nr_ends_begun: how many of the queues in @nr_queues were left to a worker that frees them;
+ *	protected by quota_lock. Only used in quotas of users of the initial user namespace
+ * @nr_ends_over: how many of these it has freed; as @nr_ends_begun
+ * @bytes: bytes charged for the queues in @nr_queues
  * @call_bytes: bytes of calls of this user that may take long: see kwq_quota_charge_call()
- * @exempt_bytes: bytes taken by the queues in @nr_exempt, and by such calls of exempt handles; 0
- *	for the machine
- * @lock: protects @refused and its list entries
- * @refused: list by &kwq_keyed.refused of queues that were refused bytes here
- * @tell: tells these queues that bytes came back
+ * @exempt_bytes: bytes charged for the queues in @nr_exempt, and for such calls of exempt handles;
+ *	0 for the machine
+ * @is_wanted: bytes were refused here, so whoever gives some back wakes @room
+ * @room: pollers and adds that wait for bytes
  */
 struct kwq_quota {
 	struct hlist_node node;
@@ -61,13 +55,13 @@ struct kwq_quota {
 	unsigned int refs;
 	unsigned int nr_queues;
 	unsigned int nr_exempt;
-	struct list_head ending;
+	u64 nr_ends_begun;
+	u64 nr_ends_over;
 	atomic64_t bytes;
 	atomic64_t call_bytes;
 	atomic64_t exempt_bytes;
-	spinlock_t lock;	/* protects @refused */
-	struct list_head refused;
-	struct work_struct tell;
+	bool is_wanted;
+	wait_queue_head_t room;
 };
 
 /**
@@ -247,30 +241,6 @@ struct kwq_limits {
 #define KWQ_OWES_ADDERS	BIT(3)
 
 /**
- * struct kwq_adders - adds that wait for room in a queue, and the tasks that make them
- * @list: in the order in which they began to wait
- * @by_size: the same ones, by the bytes that they lack: those that need no new item, and the others
- * @by_key: the same ones, by the hashes of their keys
- * @by_group: those that lack a group, by the hashes of the groups' names
- * @last: number of the one that joined last
- * @items_told: new items of adders that were told of room and have not looked yet
- * @bytes_told: bytes that the same adders lack
- * @away: adds to this queue that wait in its outbox; protected by the outbox's lock
- *
- * All other members are protected by the queue's lock.
- */
-struct kwq_adders {
-	struct list_head list;
-	struct rb_root by_size[2];
-	struct rb_root by_key;
-	struct rb_root by_group;
-	u64 last;
-	u64 items_told;
-	u64 bytes_told;
-	struct list_head away;
-};
-
-/**
  * struct kwq_changes - the changes of a queue: see changes.c
  * @id: a random number that identifies the queue; constant
  * @last: number of the last change
@@ -351,13 +321,15 @@ struct kwq_sync {
  * @nr_items: L: number of items, remembered ones included
  * @nr_bytes: L: bytes of these items and their values
  * @nr_values: L: number of items with a value
- * @reserved: L: bytes charged to @quota for items; at least @nr_bytes
- * @own_bytes: L: bytes of the queue and its tables, taken from @quota as well
+ * @own_bytes: L: bytes of the queue and its tables
+ * @gone_bytes: L: bytes of what left the queue in this hold. After the unlock has freed that, it
+ *	gives them back to @quota
  * @limiter_bytes: L: the part of @own_bytes for the limiters' pauses
  * @gone_values: L: values that nobody uses any more, to be freed after this hold
  * @has_older_dead: L: a restored dead item may be older than those before it (U8)
  * @owes: L: KWQ_OWES_* bits, for the next unlock
- * @adders: L: the adds that wait for room; NULL before the first one
+ * @adders: adds that wait for room, each of them exclusive; used with the lock held
+ * @adders_may_fit: L: one of @adders may find room now
  * @board: L: the board; NULL before a program asks for it; constant after that, and then also read
  *	without the lock
  * @changes: what is known of changes; NULL in a queue without them; constant
@@ -380,17 +352,12 @@ struct kwq_sync {
  * @ending: L: the last reference was dropped; also read without the lock
  * @quota: quota of the owner, which counts this queue; constant
  * @exempt: the creator had CAP_SYS_RESOURCE; constant
- * @refused_by: L: the quota that last refused bytes, or NULL
- * @refused: in &kwq_quota.refused of @refused_by; protected by the lock there
- * @being_told: number of workers that are telling this queue's pollers of room in a quota
  * @owner: user who may unlink the queue; constant
  * @group: group of the queue; constant
  * @mode: permission bits; constant
  * @by_name: in the tree of names.c; unused once @ending is set
  * @posted: L: adds that programs told that the board answered; unused once @ending is set
- * @end: in &kwq_quota.ending once @ending is set; protected by quota_lock
- * @end_number: number of this end among those that a worker takes care of; 0 for none;
- *	protected by quota_lock
+ * @is_expected_to_end: the quotas expect that a worker frees the queue; protected by quota_lock
  * @free: work that frees the queue
  * @unlinked: the name was removed; written under the lock of names.c
  *
@@ -405,13 +372,13 @@ struct kwq_keyed {
 	struct kwq_table tickets;
 	struct kwq_limits limits;
 	u64 nr_bytes;
-	u64 reserved;
+	u64 gone_bytes;
 	u64 own_bytes;
 	u64 last_ticket;
 	struct list_head remembered;
 	u64 bytes_remembered;
 	struct list_head leases;
-	struct kwq_adders *adders;
+	wait_queue_head_t adders;
 	struct kwq_keyed_board *board;
 	struct kwq_changes *changes;
 	struct kwq_keyed *outbox;
@@ -427,7 +394,6 @@ struct kwq_keyed {
 	u32 limiter_bytes;
 	u32 nr_handles;
 	struct kref ref;
-	atomic_t being_told;
 	kuid_t owner;
 	kgid_t group;
 	umode_t mode;
@@ -438,24 +404,20 @@ struct kwq_keyed {
 	bool expects_new;
 	bool has_older_dead;
 	u8 owes;
+	bool adders_may_fit;
 	bool drops;
 	bool board_is_closed;
 	bool ending;
 	bool unlinked;
+	bool is_expected_to_end;
 	struct work_struct work;
 	struct kwq_quota *quota;
-	struct kwq_quota *refused_by;
-	struct list_head refused;
 	union {
 		struct {
 			struct rb_node by_name;
 			u64 posted;
 		};
-		struct {
-			struct list_head end;
-			u64 end_number;
-			struct work_struct free;
-		};
+		struct work_struct free;
 	};
 };
 
@@ -621,29 +583,31 @@ struct kwq_extras {
 };
 
 /**
- * struct kwq_stock - memory for new items, allocated before the lock is taken
+ * struct kwq_stock - memory for new items, allocated and charged before the lock is taken
  * @small: items for short keys, linked by @by_key
  * @large: an item for a key of @large_len bytes, or NULL
  * @large_len: length of that key
- * @group_len: length of the name that @group has room for
- * @wants_group: an add lacked a group
  * @group: a group, or NULL
- * @refused_bytes: out: after -ENOSPC or -EDQUOT, the bytes for which there was no room; 0 if
- *	there can never be enough
- * @refused_item: out: after -ENOSPC or -EDQUOT, whether the add needs a new item
- * @refused_group: out: after -ENOSPC or -EDQUOT, the name of a new group that the add needs; NULL
- *	if it needs none
+ * @group_len: length of the name that @group has room for
+ * @value_bytes: bytes that are charged for the value of the add
+ * @wants_item: an add lacked an item
+ * @wants_group: an add lacked a group
+ * @lacking: out: after -EDQUOT of kwq_stock_fill(), how many bytes were refused
+ * @is_guess: it is being filled before an add has lacked anything
+ * @never_fits: out: after -ENOSPC, the queue can never have enough room
  */
 struct kwq_stock {
 	struct kwq_node *small;
 	void *large;
-	u32 large_len;
-	u32 refused_bytes;
-	bool refused_item;
-	bool wants_group;
-	u8 group_len;
 	struct kwq_keyed_group *group;
-	const struct kwq_key *refused_group;
+	u32 large_len;
+	u32 value_bytes;
+	u32 lacking;
+	u8 group_len;
+	bool wants_item;
+	bool wants_group;
+	bool is_guess;
+	bool never_fits;
 };
 
 /**
@@ -657,33 +621,16 @@ struct kwq_swept {
 };
 
 /**
- * struct kwq_need - what an add needs in a queue
- * @items: 1 if one more item counts towards the queue's limits, else 0
+ * struct kwq_need - what an add needs of a queue's limits
+ * @items: 1 if one more item counts towards them, else 0
  * @bytes: how many more bytes count towards them
- * @new_bytes: how many more bytes are charged to the owner's quota
  * @all: bytes of the item, its value and its group after the add
  */
 struct kwq_need {
 	u32 items;
 	u32 bytes;
-	u32 new_bytes;
 	u32 all;
 };
-
-/**
- * kwq_stock_note_refusal() - note what an add lacked
- * @stock: the stock of the add
- * @keyed: the queue
- * @need: what it needed
- */
-static inline void kwq_stock_note_refusal(struct kwq_stock *stock, const struct kwq_keyed *keyed,
-					  const struct kwq_need *need)
-{
-	stock->refused_item = need->items;
-	stock->refused_group = NULL;
-	stock->refused_bytes = need->all > keyed->limits.max_bytes ? 0 :
-			       max(need->bytes, need->new_bytes);
-}
 
 /**
  * struct kwq_dead_buffer - buffer for a list of dead items
@@ -762,7 +709,7 @@ void kwq_keyed_drop_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 bool kwq_keyed_keeps_value(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 			   const struct kwq_extras *extras);
 void kwq_keyed_set_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-			 struct kwq_extras *extras);
+			 struct kwq_extras *extras, struct kwq_stock *stock);
 
 /* items.c */
 u32 kwq_bytes_of_kmalloc(size_t size);
@@ -770,35 +717,32 @@ int kwq_items_register(void);
 void kwq_items_unregister(void);
 void kwq_key_hash(struct kwq_key *key);
 u32 kwq_key_second_hash(const struct kwq_keyed_item *ki);
-bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
-		    const struct kwq_key *key, u32 nr);
-void kwq_stock_begin(struct kwq_stock *stock, const struct kwq_keyed *keyed,
-		     const struct kwq_key *key, u32 nr);
+int kwq_stock_fill(struct kwq_stock *stock, struct kwq_keyed *keyed, const struct kwq_key *key,
+		   const struct kwq_extras *extras, u32 nr);
+void kwq_stock_begin(struct kwq_stock *stock, struct kwq_keyed *keyed, const struct kwq_key *key,
+		     const struct kwq_extras *extras, u32 nr);
 u32 kwq_stock_bytes(const struct kwq_stock *stock, const struct kwq_keyed *keyed);
-void kwq_stock_free(struct kwq_stock *stock, const struct kwq_keyed *keyed);
+void kwq_stock_free(struct kwq_stock *stock, struct kwq_keyed *keyed);
+bool kwq_keyed_charge(struct kwq_keyed *keyed, u64 bytes);
 u64 kwq_keyed_own_bytes(const char *name);
 void kwq_keyed_count_limiters(struct kwq_keyed *keyed);
 int kwq_keyed_init_items(struct kwq_keyed *keyed);
-int kwq_keyed_provide_adders(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_items(struct kwq_keyed *keyed);
 bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr);
 u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len);
 u32 kwq_value_bytes(const struct kwq_value *value);
 void *kwq_keyed_take_unused_pages(struct kwq_keyed *keyed, struct kwq_table *table);
 void kwq_free_pages_unused(void *page);
-bool kwq_keyed_lacks_item(const struct kwq_keyed *keyed, const struct kwq_stock *stock,
-			  u32 key_len);
-int kwq_keyed_make_room(struct kwq_keyed *keyed, const struct kwq_need *need);
+bool kwq_keyed_lacks_item(const struct kwq_keyed *keyed, struct kwq_stock *stock, u32 key_len);
+int kwq_keyed_find_room(struct kwq_keyed *keyed, const struct kwq_need *need,
+			struct kwq_stock *stock);
 int kwq_keyed_room_for_key(struct kwq_keyed *keyed, const struct kwq_key *key,
 			   struct kwq_stock *stock);
-void kwq_keyed_give_room_back(struct kwq_keyed *keyed);
 struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 					const struct kwq_key *key,
 					struct kwq_stock *stock);
-bool kwq_keyed_has_room(struct kwq_keyed *keyed);
+bool kwq_keyed_has_room_for(const struct kwq_keyed *keyed, u32 nr, u64 bytes);
 bool kwq_keyed_poll_room(struct kwq_keyed *keyed);
-bool kwq_keyed_has_room_for(struct kwq_keyed *keyed, u32 nr, u64 bytes);
-void kwq_keyed_tell_room(struct kwq_keyed *keyed);
 void kwq_keyed_settle_slow(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock);
@@ -806,7 +750,7 @@ bool kwq_keyed_free_gone_locked(struct kwq_keyed *keyed, unsigned long *flags)
 	__must_hold(&keyed->queue.lock);
 void kwq_keyed_unlock_unpaid(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock);
-bool kwq_keyed_drop_remembered(struct kwq_keyed *keyed);
+u64 kwq_keyed_drop_remembered(struct kwq_keyed *keyed, u64 bytes);
 
 /**
  * kwq_listed_age() - an age as a list shows it (M1)
@@ -850,10 +794,34 @@ u64 kwq_end_reading(struct kwq_handle *handle, u64 *of_queue);
 static inline void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 				    ktime_t now)
 {
+	keyed->adders_may_fit = true;
 	if (unlikely(keyed->changes))
 		kwq_note_change(keyed, ki);
 	if (kwq_item_is_idle(&ki->item) || ki->is_remembered)
 		kwq_keyed_settle_slow(keyed, ki, now);
+}
+
+/**
+ * kwq_keyed_lose_bytes() - stop counting memory that the unlock is to free
+ * @keyed: the queue; its lock held
+ * @bytes: number of bytes
+ */
+static inline void kwq_keyed_lose_bytes(struct kwq_keyed *keyed, u32 bytes)
+{
+	keyed->nr_bytes -= bytes;
+	keyed->gone_bytes += bytes;
+	keyed->adders_may_fit = true;
+}
+
+/**
+ * kwq_stock_has_any() - is anything in a stock
+ * @stock: the stock
+ *
+ * Return: true if so.
+ */
+static inline bool kwq_stock_has_any(const struct kwq_stock *stock)
+{
+	return stock->small || stock->large || stock->group || stock->value_bytes;
 }
 
 /**
@@ -863,10 +831,9 @@ static inline void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_it
  *
  * Context: any.
  */
-static inline void kwq_stock_empty(struct kwq_stock *stock,
-				   const struct kwq_keyed *keyed)
+static inline void kwq_stock_empty(struct kwq_stock *stock, struct kwq_keyed *keyed)
 {
-	if (unlikely(stock->small || stock->large || stock->group))
+	if (unlikely(kwq_stock_has_any(stock)))
 		kwq_stock_free(stock, keyed);
 }
 
@@ -964,27 +931,27 @@ void *kwq_new_page(gfp_t gfp);
  * struct kwq_room_wait - how adds wait for room
  * @patience: how long to wait
  * @handle: the handle of the adds
- * @bytes: memory of the call that is not charged yet
- * @has_waited: the current add has waited
+ * @was_told: the current add was told of room, which it has not used or left to others yet
  * @err: out: why an add gave up; 0 if none did
  */
 struct kwq_room_wait {
 	struct kwq_patience patience;
 	struct kwq_handle *handle;
-	u32 bytes;
-	bool has_waited;
+	bool was_told;
 	int err;
 };
 
-bool kwq_keyed_may_find_room(const struct kwq_stock *stock, int refusal);
+bool kwq_keyed_may_find_room(const struct kwq_stock *stock, int result);
 int kwq_keyed_wait_for_room_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
-				   const struct kwq_stock *stock, struct kwq_room_wait *wait,
-				   unsigned long *flags)
+				   struct kwq_extras *extras, struct kwq_stock *stock,
+				   struct kwq_room_wait *wait, unsigned long *flags)
 	__must_hold(&keyed->queue.lock);
+int kwq_stock_fill_or_wait(struct kwq_stock *stock, struct kwq_keyed *keyed,
+			   const struct kwq_key *key, const struct kwq_extras *extras, u32 nr,
+			   struct kwq_room_wait *wait);
 void kwq_keyed_end_away(struct kwq_keyed *keyed);
 void kwq_tell_adders_locked(struct kwq_keyed *keyed);
-void kwq_tell_adders_of_key_locked(struct kwq_keyed *keyed, const struct kwq_key *key);
-void kwq_tell_adders_of_group_locked(struct kwq_keyed *keyed, const struct kwq_key *name);
+void kwq_leave_room_locked(struct kwq_keyed *keyed, struct kwq_room_wait *wait);
 
 /* board.c */
 
@@ -1076,6 +1043,8 @@ int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key
 			      const struct kwq_add_options *options,
 			      struct kwq_extras *extras, ktime_t now,
 			      struct kwq_stock *stock);
+bool kwq_keyed_fits_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
+			   struct kwq_extras *extras);
 int kwq_keyed_restore_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			     const struct kwq_restored *restored, struct kwq_extras *extras,
 			     ktime_t now, struct kwq_stock *stock);
@@ -1100,15 +1069,16 @@ u64 kwq_keyed_oldest(struct kwq_keyed *keyed, u8 state, ktime_t now);
 u64 kwq_keyed_order_bytes(const struct kwq_limits *limits);
 int kwq_keyed_init_order(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_order(struct kwq_keyed *keyed);
-bool kwq_keyed_lacks_group(struct kwq_keyed *keyed, struct kwq_extras *extras,
+bool kwq_keyed_lacks_group(struct kwq_keyed *keyed, const struct kwq_extras *extras,
 			   struct kwq_stock *stock);
+void kwq_keyed_find_group(struct kwq_keyed *keyed, struct kwq_extras *extras);
 u32 kwq_keyed_group_bytes(u32 len);
 struct kwq_group *kwq_keyed_get_group(struct kwq_keyed *keyed, const struct kwq_extras *extras,
 				      struct kwq_stock *stock);
 void kwq_keyed_put_group(struct kwq_keyed *keyed, struct kwq_group *group);
 void kwq_keyed_leave_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
-bool kwq_stock_fill_group(struct kwq_stock *stock, struct kwq_keyed *keyed,
-			  const struct kwq_key *name);
+int kwq_stock_fill_group(struct kwq_stock *stock, struct kwq_keyed *keyed,
+			 const struct kwq_key *name);
 const struct kwq_keyed_group *kwq_keyed_group_of(const struct kwq_keyed *keyed,
 						 struct kwq_keyed_item *ki);
 void kwq_keyed_sweep_groups(struct kwq_keyed *keyed, struct kwq_swept *swept);
@@ -1321,25 +1291,25 @@ int kwq_names_permit(const struct kwq_keyed *keyed, u32 want);
 
 /**
  * struct kwq_quota_ends - what a refused creator of a queue waits for
- * @begun: number of the last end of a queue that had begun before the wait
+ * @top: the quota whose queues it waits for
+ * @last: the end that it waits for, at most
  * @seen: change_seq of quota.c at the last look
  */
 struct kwq_quota_ends {
-	u64 begun;
+	struct kwq_quota *top;
+	u64 last;
 	unsigned int seen;
 };
 
-int kwq_quota_register(void);
-void kwq_quota_unregister(void);
+void kwq_quota_register(void);
 struct kwq_quota *kwq_quota_add_queue(struct user_namespace *ns, kuid_t owner, bool exempt);
 void kwq_quota_remove_queue(struct kwq_quota *quota, bool exempt);
 void kwq_quota_begin_end(struct kwq_keyed *keyed);
 void kwq_quota_end(struct kwq_keyed *keyed);
-void kwq_quota_begin_wait(struct kwq_quota_ends *ends);
-bool kwq_quota_expect_end(struct kwq_quota_ends *ends, const struct user_namespace *ns,
-			  kuid_t owner);
+void kwq_quota_begin_wait(struct kwq_quota_ends *ends, struct kwq_quota *quota);
+bool kwq_quota_expect_end(struct kwq_quota_ends *ends);
 int kwq_quota_wait_end(const struct kwq_quota_ends *ends);
-bool kwq_quota_charge_silently(struct kwq_keyed *keyed, u64 bytes);
+struct kwq_quota *kwq_quota_refuser(const struct kwq_keyed *keyed, u64 bytes);
 bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_charge_anyway(struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_uncharge(struct kwq_keyed *keyed, u64 bytes);
@@ -1347,8 +1317,11 @@ bool kwq_quota_is_short(const struct kwq_keyed *keyed);
 struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t user);
 void kwq_quota_put(struct kwq_quota *quota);
 bool kwq_quota_charge_call(const struct kwq_handle *handle, u64 bytes);
+void kwq_quota_count_call(const struct kwq_handle *handle, u64 bytes);
 void kwq_quota_uncharge_call(const struct kwq_handle *handle, u64 bytes);
-void kwq_quota_end_telling(struct kwq_keyed *keyed);
+void kwq_quota_tell(const struct kwq_keyed *keyed);
+void kwq_quota_poll(const struct kwq_keyed *keyed, struct file *file,
+		    struct poll_table_struct *table);
 void kwq_quota_read(struct kwq_info *info);
 extern unsigned int kwq_max_queues;
 extern unsigned long kwq_max_user_bytes;

@@ -72,7 +72,6 @@ static void free_memory(struct kwq_keyed *keyed)
 /* Nobody else uses the queue. */
 static void free_queue(struct kwq_keyed *keyed)
 {
-	kwq_quota_end_telling(keyed);
 	/* First stop the timer, which makes items ready. */
 	kwq_queue_destroy(&keyed->queue);
 	kwq_keyed_destroy_items(keyed);
@@ -80,7 +79,7 @@ static void free_queue(struct kwq_keyed *keyed)
 	if (keyed->outbox)
 		kwq_keyed_put_async(keyed->outbox);
 	/* Last, so that a task that finds room in the quota finds the memory, too. */
-	kwq_quota_uncharge(keyed, keyed->reserved + keyed->own_bytes);
+	kwq_quota_uncharge(keyed, keyed->nr_bytes + keyed->gone_bytes + keyed->own_bytes);
 	kwq_quota_end(keyed);
 	free_memory(keyed);
 }
@@ -108,8 +107,7 @@ static void retire_queue(struct kwq_keyed *keyed)
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	WRITE_ONCE(keyed->ending, true);
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
-	/* The queue has left the tree of names, so these may take the place of @by_name. */
-	keyed->end_number = 0;
+	/* The queue has left the tree of names, so this may take the place of @by_name. */
 	INIT_WORK(&keyed->free, free_work_fn);
 }
 
@@ -166,32 +164,26 @@ static int try_to_charge_queue(struct kwq_keyed *keyed)
 	if (IS_ERR(quota))
 		return PTR_ERR(quota);
 	keyed->quota = quota;
-	/* The queue's wait queues are not initialised yet, so nobody may be told of room. */
-	if (kwq_quota_charge_silently(keyed, keyed->own_bytes))
+	if (kwq_quota_charge(keyed, keyed->own_bytes))
 		return 0;
 	kwq_quota_remove_queue(quota, keyed->exempt);
 	return -EDQUOT;
 }
 
 /*
- * Charges the queue itself. A user who has closed a large queue may create another at once.
- * The first one counts until a worker has freed it, so wait for that. Queues that are
- * closed later are not waited for, so the wait ends.
- *
- * No end is missed. Each round first notes the ends so far and whether more will come, and
- * then tries. If a queue ends after a failed try, the wait returns at once.
+ * Waits for queues that are being freed. No end is missed. Each round first notes the ends so far
+ * and whether more will come, and then tries. If a queue ends after a failed try, the wait returns
+ * at once.
  */
-static int charge_queue(struct kwq_keyed *keyed)
+static int wait_to_charge_queue(struct kwq_keyed *keyed, struct kwq_quota *quota)
 {
 	struct kwq_quota_ends ends;
-	int err = try_to_charge_queue(keyed);
 	bool more;
+	int err;
 
-	if (err != -EDQUOT)
-		return err;
-	kwq_quota_begin_wait(&ends);
+	kwq_quota_begin_wait(&ends, quota);
 	do {
-		more = kwq_quota_expect_end(&ends, current_user_ns(), keyed->owner);
+		more = kwq_quota_expect_end(&ends);
 		err = try_to_charge_queue(keyed);
 		if (err != -EDQUOT || !more)
 			break;
@@ -201,10 +193,30 @@ static int charge_queue(struct kwq_keyed *keyed)
 }
 
 /*
+ * Charges the queue itself. A user who has closed a large queue may create another at once.
+ * The first one counts until a worker has freed it, so wait for that. As many queues are waited
+ * for as were being freed at the beginning, so the wait ends.
+ */
+static int charge_queue(struct kwq_keyed *keyed)
+{
+	int err = try_to_charge_queue(keyed);
+	struct kwq_quota *quota;
+
+	if (err != -EDQUOT)
+		return err;
+	quota = kwq_quota_get(current_user_ns(), keyed->owner);
+	if (IS_ERR(quota))
+		return PTR_ERR(quota);
+	err = wait_to_charge_queue(keyed, quota);
+	kwq_quota_put(quota);
+	return err;
+}
+
+/*
  * Called by the queue's timer in softirq context, so it must not free anything. An item
  * that is taken back stays in the table, ready or dead. But after a shut down, an item that
- * was lost too often is removed (L12). A worker frees it. Its bytes were given back
- * already, so this must not depend on another call (O9). A queue that ends frees its items
+ * was lost too often is removed (L12). A worker frees it. It counts until
+ * then, so this must not depend on another call (O9). A queue that ends frees its items
  * anyway.
  */
 static bool end_leases(struct kwq_queue *queue, ktime_t now)
@@ -265,7 +277,6 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	keyed->group = current_fsgid();
 	/* No audit: the caller does not try to use the capability, and most callers lack it. */
 	keyed->exempt = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
-	INIT_LIST_HEAD(&keyed->refused);
 	keyed->own_bytes = kwq_keyed_own_bytes(name) + kwq_keyed_order_bytes(limits) +
 			   kwq_keyed_changes_bytes(limits);
 	err = charge_queue(keyed);
@@ -416,7 +427,7 @@ VISIBLE_IF_KUNIT void kwq_keyed_drop_async(struct kwq_keyed *keyed)
  */
 static void drop_all_keys(struct kwq_keyed *keyed)
 {
-	while (drop_some(keyed) || kwq_keyed_drop_remembered(keyed)) {
+	while (drop_some(keyed) || kwq_keyed_drop_remembered(keyed, U64_MAX)) {
 		if (fatal_signal_pending(current)) {
 			kwq_keyed_drop_async(keyed);
 			return;
@@ -429,7 +440,7 @@ static void drop_all_keys(struct kwq_keyed *keyed)
 static void drop_rest(struct kwq_keyed *keyed)
 {
 	while (!READ_ONCE(keyed->ending) &&
-	       (drop_some(keyed) || kwq_keyed_drop_remembered(keyed)))
+	       (drop_some(keyed) || kwq_keyed_drop_remembered(keyed, U64_MAX)))
 		cond_resched();
 }
 

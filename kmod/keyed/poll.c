@@ -11,6 +11,14 @@
 #define POLL_READY	(EPOLLIN | EPOLLRDNORM)
 #define POLL_ROOM	(EPOLLOUT | EPOLLWRNORM)
 
+/* There is no room without memory for a short key. A poller has joined those that wait for it. */
+static __poll_t mask_of_memory(const struct kwq_keyed *keyed, __poll_t mask)
+{
+	if (mask & POLL_ROOM && kwq_quota_refuser(keyed, keyed->small_bytes))
+		return mask & ~POLL_ROOM;
+	return mask;
+}
+
 /*
  * EPOLLOUT of a queue with an outbox. A descriptor joins the pollers of the outbox even if it does
  * not ask for EPOLLOUT: epoll_ctl() may ask for that later, and nothing can join then. But it
@@ -23,8 +31,10 @@ static noinline __poll_t poll_outbox(struct file *file, struct kwq_keyed *outbox
 	unsigned long flags;
 	__poll_t mask = 0;
 
-	if (wants_room || !(poll_requested_events(table) & EPOLLEXCLUSIVE))
+	if (wants_room || !(poll_requested_events(table) & EPOLLEXCLUSIVE)) {
 		poll_wait(file, &outbox->of_queue.pollers, table);
+		kwq_quota_poll(outbox, file, table);
+	}
 	if (!wants_room)
 		return 0;
 	spin_lock_irqsave(&outbox->queue.lock, flags);
@@ -33,7 +43,7 @@ static noinline __poll_t poll_outbox(struct file *file, struct kwq_keyed *outbox
 	else if (kwq_keyed_poll_room(outbox))
 		mask = POLL_ROOM;
 	spin_unlock_irqrestore(&outbox->queue.lock, flags);
-	return mask;
+	return mask_of_memory(outbox, mask);
 }
 
 /* Returns EPOLLIN if a GET would not wait. Otherwise a poller that waits for that is a getter. */
@@ -79,6 +89,8 @@ __poll_t kwq_handle_poll(struct kwq_handle *handle, struct file *file,
 	    (!may_get || (outbox && wants_room)))
 		return EPOLLERR;
 	poll_wait(file, &handle->keyed->of_queue.pollers, table);
+	if (may_add && !outbox)
+		kwq_quota_poll(handle->keyed, file, table);
 	spin_lock_irqsave(&queue->lock, flags);
 	if (may_get)
 		mask |= poll_ready_locked(handle, table);
@@ -90,6 +102,7 @@ __poll_t kwq_handle_poll(struct kwq_handle *handle, struct file *file,
 		mask |= EPOLLPRI;
 	/* There may be news for a follower. */
 	kwq_unlock(queue, flags);
+	mask = mask_of_memory(handle->keyed, mask);
 	if (unlikely(outbox) && may_add && !(mask & EPOLLRDHUP))
 		mask |= poll_outbox(file, outbox, table, wants_room);
 	return mask;

@@ -13,8 +13,8 @@
  * be shown, but it uses up nobody's share. Otherwise a container would compete with root,
  * who often owns its namespace. The machine does not count exempt queues.
  *
- * Bytes are taken and given back in steps. A queue whose items come and go therefore rarely
- * touches the counters that it shares with other queues.
+ * Whoever allocates memory of a queue charges it before, and whoever frees it uncharges it
+ * after that. Both happen without the queue's lock, except where a comment says why not.
  */
 #include <linux/atomic.h>
 #include <linux/capability.h>
@@ -28,14 +28,12 @@
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
+#include <linux/poll.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include <linux/spinlock.h>
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
 #include <linux/wait.h>
-#include <linux/wait_bit.h>
-#include <linux/workqueue.h>
 #include <kunit/visibility.h>
 #include "compat.h"
 #include "keyed.h"
@@ -48,27 +46,22 @@ unsigned long kwq_max_total_bytes;
 
 static DEFINE_MUTEX(quota_lock);
 
-/* Number of ends of queues that were left to a worker; protected by quota_lock. */
-static u64 nr_ends_begun;
-
 /*
- * Grows when one of these ends is over, and when a limit is changed; written under
- * quota_lock.
+ * Grows when a worker has freed a queue, and when a limit is changed; written under quota_lock.
  */
 static unsigned int change_seq;
 
-/* Callers that wait for a change of @change_seq. */
+/* Creators of queues, which wait for a change of @change_seq. */
 VISIBLE_IF_KUNIT wait_queue_head_t kwq_quota_ended =
 	__WAIT_QUEUE_HEAD_INITIALIZER(kwq_quota_ended);
 
 /* The number of buckets is that of the kernel for struct user_struct. */
 static DEFINE_HASHTABLE(quotas, 7);
 
-/* A workqueue of its own. The workers that free queues may take seconds, and would delay this. */
-static struct workqueue_struct *tellers;
-
 /* The quota of the machine. */
-static struct kwq_quota machine;
+static struct kwq_quota machine = {
+	.room = __WAIT_QUEUE_HEAD_INITIALIZER(machine.room),
+};
 
 static u64 limit_of(const struct kwq_quota *quota)
 {
@@ -76,80 +69,41 @@ static u64 limit_of(const struct kwq_quota *quota)
 				   READ_ONCE(kwq_max_user_bytes);
 }
 
-/*
- * Tells those who wait for room in queues that were refused bytes. A queue exists while it is on
- * the list or being told, see kwq_quota_end_telling().
- */
-static void tell_refused(struct work_struct *work)
-{
-	struct kwq_quota *quota = container_of(work, struct kwq_quota, tell);
-	struct kwq_keyed *keyed;
-	LIST_HEAD(told);
-
-	spin_lock_irq(&quota->lock);
-	list_splice_init(&quota->refused, &told);
-	while (!list_empty(&told)) {
-		keyed = list_first_entry(&told, struct kwq_keyed, refused);
-		list_del_init(&keyed->refused);
-		atomic_inc(&keyed->being_told);
-		spin_unlock_irq(&quota->lock);
-		/* Without the lock, because a queue may have very many waiters (O8). */
-		kwq_keyed_tell_room(keyed);
-		/* The queue may be freed from here on. wake_up_var() only uses its address. */
-		if (!atomic_dec_return(&keyed->being_told))
-			wake_up_var(&keyed->being_told);
-		cond_resched();
-		spin_lock_irq(&quota->lock);
-	}
-	spin_unlock_irq(&quota->lock);
-}
-
-static void init_quota(struct kwq_quota *quota)
-{
-	atomic64_set(&quota->bytes, 0);
-	atomic64_set(&quota->call_bytes, 0);
-	atomic64_set(&quota->exempt_bytes, 0);
-	spin_lock_init(&quota->lock);
-	INIT_LIST_HEAD(&quota->ending);
-	INIT_LIST_HEAD(&quota->refused);
-	INIT_WORK(&quota->tell, tell_refused);
-}
-
-static void tell_if_refused(struct kwq_quota *quota)
-{
-	if (unlikely(!list_empty(&quota->refused)))
-		queue_work(tellers, &quota->tell);
-}
-
 static void tell_change(void)
 {
 	lockdep_assert_held(&quota_lock);
 	WRITE_ONCE(change_seq, change_seq + 1);
-	wake_up(&kwq_quota_ended);
+	wake_up_all(&kwq_quota_ended);
 }
 
-static void tell_all_refused(void)
+/*
+ * Wakes all who wait for bytes, because nobody knows who of them is still there, and which of them
+ * have enough now. Whoever has not asks again, and so sets @is_wanted again.
+ */
+static noinline void tell_waiters(struct kwq_quota *quota)
+{
+	WRITE_ONCE(quota->is_wanted, false);
+	__wake_up(&quota->room, TASK_NORMAL, 0, poll_to_key(EPOLLOUT | EPOLLWRNORM));
+}
+
+static void tell_if_wanted(struct kwq_quota *quota)
+{
+	if (unlikely(READ_ONCE(quota->is_wanted)))
+		tell_waiters(quota);
+}
+
+/* A limit was changed. */
+static void tell_all(void)
 {
 	struct kwq_quota *quota;
 	int bucket;
 
-	lockdep_assert_held(&quota_lock);
-	smp_mb(); /* writes the limit before it reads the lists, see kwq_quota_charge() */
-	hash_for_each(quotas, bucket, quota, node)
-		tell_if_refused(quota);
-	tell_if_refused(&machine);
-	tell_change();
-}
-
-/*
- * A limit was changed, so there may be room for refused queues. There are none at boot or
- * at the end of the module.
- */
-static void tell_all(void)
-{
 	guard(mutex)(&quota_lock);
-	if (tellers)
-		tell_all_refused();
+	smp_mb(); /* writes the limit before it reads @is_wanted, see kwq_quota_refuser() */
+	hash_for_each(quotas, bucket, quota, node)
+		tell_if_wanted(quota);
+	tell_if_wanted(&machine);
+	tell_change();
 }
 
 static unsigned long part_of_memory(unsigned int part)
@@ -216,40 +170,13 @@ module_param_cb(max_total_bytes, &kwq_quota_bytes_ops, &kwq_max_total_bytes, 064
 __MODULE_PARM_TYPE(max_total_bytes, "ulong");
 MODULE_PARM_DESC(max_total_bytes, "most bytes of memory in all users' queues; CAP_SYS_RESOURCE is exempt and not counted (0: a quarter of the memory)");
 
-/**
- * kwq_quota_register() - choose default limits and start workers
- *
- * Context: process; sleeps.
- * Return: 0 or -ENOMEM.
- */
-int __init kwq_quota_register(void)
+/** kwq_quota_register() - choose default limits */
+void __init kwq_quota_register(void)
 {
-	struct workqueue_struct *wq = alloc_workqueue("kwq_room", WQ_UNBOUND, 0);
-
 	if (!kwq_max_user_bytes)
 		kwq_max_user_bytes = default_bytes(&kwq_max_user_bytes);
 	if (!kwq_max_total_bytes)
 		kwq_max_total_bytes = default_bytes(&kwq_max_total_bytes);
-	init_quota(&machine);
-	scoped_guard(mutex, &quota_lock)
-		tellers = wq;
-	return wq ? 0 : -ENOMEM;
-}
-
-/**
- * kwq_quota_unregister() - stop the workers; no queue is left
- *
- * The limits may still be changed for a short time.
- *
- * Context: process; sleeps.
- */
-void kwq_quota_unregister(void)
-{
-	struct workqueue_struct *wq = tellers;
-
-	scoped_guard(mutex, &quota_lock)
-		tellers = NULL;
-	destroy_workqueue(wq);
 }
 
 static u32 bucket_of(const struct user_namespace *ns, kuid_t user)
@@ -301,7 +228,7 @@ static struct kwq_quota *make_quotas(const struct user_namespace *ns)
 			free_quotas(quotas_made);
 			return NULL;
 		}
-		init_quota(quota);
+		init_waitqueue_head(&quota->room);
 		quota->parent = quotas_made;
 		quotas_made = quota;
 	}
@@ -350,16 +277,6 @@ static struct kwq_quota *put_quota(struct kwq_quota *quota)
 		unused = quota;
 	}
 	return unused;
-}
-
-/* Frees unused quotas. No queue is left to refuse, but their work may be running. */
-static void end_quotas(struct kwq_quota *unused)
-{
-	struct kwq_quota *quota;
-
-	for (quota = unused; quota; quota = quota->parent)
-		cancel_work_sync(&quota->tell);
-	free_quotas(unused);
 }
 
 static bool has_all_queues(const struct kwq_quota *quota)
@@ -422,7 +339,7 @@ void kwq_quota_put(struct kwq_quota *quota)
 
 	scoped_guard(mutex, &quota_lock)
 		unused = put_quota(quota);
-	end_quotas(unused);
+	free_quotas(unused);
 }
 
 /**
@@ -475,7 +392,7 @@ void kwq_quota_remove_queue(struct kwq_quota *quota, bool exempt)
 		count_queue(quota, exempt, -1);
 		unused = put_quota(quota);
 	}
-	end_quotas(unused);
+	free_quotas(unused);
 }
 
 /**
@@ -491,8 +408,8 @@ void kwq_quota_begin_end(struct kwq_keyed *keyed)
 	if (keyed->exempt)
 		return;
 	guard(mutex)(&quota_lock);
-	keyed->end_number = ++nr_ends_begun;
-	list_add_tail(&keyed->end, &top_of(keyed->quota)->ending);
+	keyed->is_expected_to_end = true;
+	top_of(keyed->quota)->nr_ends_begun++;
 }
 
 /**
@@ -508,53 +425,41 @@ void kwq_quota_end(struct kwq_keyed *keyed)
 	/* In one hold of the lock, so that an end that is over has given its room back. */
 	scoped_guard(mutex, &quota_lock) {
 		count_queue(keyed->quota, keyed->exempt, -1);
-		if (keyed->end_number) {
-			list_del(&keyed->end);
+		if (keyed->is_expected_to_end) {
+			top_of(keyed->quota)->nr_ends_over++;
 			tell_change();
 		}
 		unused = put_quota(keyed->quota);
 	}
-	end_quotas(unused);
+	free_quotas(unused);
 }
 
 /**
  * kwq_quota_begin_wait() - begin to wait after a queue was refused
- * @ends: filled in with the ends of queues that have begun by now
+ * @ends: filled in
+ * @quota: the quota that refused it, with a reference
  *
  * Context: process; may sleep.
  */
-void kwq_quota_begin_wait(struct kwq_quota_ends *ends)
+void kwq_quota_begin_wait(struct kwq_quota_ends *ends, struct kwq_quota *quota)
 {
 	guard(mutex)(&quota_lock);
-	ends->begun = nr_ends_begun;
+	ends->top = top_of(quota);
+	ends->last = ends->top->nr_ends_begun;
 }
 
 /**
  * kwq_quota_expect_end() - is the end of a queue worth waiting for
- * @ends: from kwq_quota_begin_wait(); the ends that are over are filled in
- * @ns: user namespace of the refused caller
- * @owner: the refused caller
- *
- * Only queues that count in the same quotas matter.
+ * @ends: from kwq_quota_begin_wait()
  *
  * Context: process; may sleep.
- * Return: true if one of them has not ended yet.
+ * Return: true if fewer queues have ended than were about to end when the wait began.
  */
-bool kwq_quota_expect_end(struct kwq_quota_ends *ends, const struct user_namespace *ns,
-			  kuid_t owner)
+bool kwq_quota_expect_end(struct kwq_quota_ends *ends)
 {
-	const struct kwq_keyed *first;
-	const struct kwq_quota *top;
-
-	for (; ns->parent; ns = ns->parent)
-		owner = ns->owner;
 	guard(mutex)(&quota_lock);
 	ends->seen = change_seq;
-	top = find_quota(ns, owner);
-	if (!top || list_empty(&top->ending))
-		return false;
-	first = list_first_entry(&top->ending, struct kwq_keyed, end);
-	return first->end_number <= ends->begun;
+	return ends->top->nr_ends_over < ends->last;
 }
 
 /**
@@ -566,12 +471,7 @@ bool kwq_quota_expect_end(struct kwq_quota_ends *ends, const struct user_namespa
  */
 int kwq_quota_wait_end(const struct kwq_quota_ends *ends)
 {
-	int err = wait_event_interruptible_exclusive(kwq_quota_ended,
-						     READ_ONCE(change_seq) != ends->seen);
-
-	/* O8: each waiter wakes the next one, so no hold of the lock wakes all of them. */
-	wake_up(&kwq_quota_ended);
-	return err;
+	return wait_event_interruptible(kwq_quota_ended, READ_ONCE(change_seq) != ends->seen);
 }
 
 static bool add_up_to(atomic64_t *count, u64 bytes, u64 limit)
@@ -585,22 +485,13 @@ static bool add_up_to(atomic64_t *count, u64 bytes, u64 limit)
 	return true;
 }
 
-static bool charge_here(struct kwq_quota *quota, u64 bytes)
-{
-	return add_up_to(&quota->bytes, bytes, limit_of(quota));
-}
-
-static void uncharge_here(struct kwq_quota *quota, u64 bytes)
-{
-	/* Fully ordered before the list is read: see kwq_quota_charge(). */
-	atomic64_sub_return(bytes, &quota->bytes);
-	tell_if_refused(quota);
-}
-
 static void uncharge_below(struct kwq_quota *quota, const struct kwq_quota *end, u64 bytes)
 {
-	for (; quota != end; quota = quota->parent)
-		uncharge_here(quota, bytes);
+	for (; quota != end; quota = quota->parent) {
+		/* Fully ordered before @is_wanted is read: see kwq_quota_refuser(). */
+		atomic64_sub_return(bytes, &quota->bytes);
+		tell_if_wanted(quota);
+	}
 }
 
 /* Counts bytes of an exempt queue. */
@@ -610,122 +501,89 @@ static void count_exempt_bytes(struct kwq_quota *quota, s64 bytes)
 		atomic64_add(bytes, &quota->exempt_bytes);
 }
 
-/* Takes bytes from all quotas or from none. Returns the quota that refuses them, or NULL. */
-static struct kwq_quota *charge_everywhere(struct kwq_quota *quota, u64 bytes)
+/* Takes bytes from all quotas or from none. */
+static bool charge_everywhere(struct kwq_quota *quota, u64 bytes)
 {
 	struct kwq_quota *at;
 
 	for (at = quota; at; at = at->parent) {
-		if (!charge_here(at, bytes)) {
+		if (!add_up_to(&at->bytes, bytes, limit_of(at))) {
 			uncharge_below(quota, at, bytes);
-			return at;
+			return false;
 		}
+	}
+	return true;
+}
+
+static bool has_bytes(const struct kwq_quota *quota, u64 bytes)
+{
+	return atomic64_read(&quota->bytes) + bytes <= limit_of(quota);
+}
+
+/**
+ * kwq_quota_refuser() - which quota refuses bytes of a queue
+ * @keyed: the queue
+ * @bytes: number of bytes
+ *
+ * The pollers of that quota, and adds that wait there, are told once bytes come back. Whoever joins
+ * them, and asks again before it sleeps, misses no return of bytes:
+ *
+ *   taker			giver
+ *   join			subtract the bytes
+ *   set @is_wanted		fully ordered
+ *   smp_mb()			is @is_wanted set?
+ *   are there bytes?		clear it, then wake all
+ *
+ * If the giver does not see @is_wanted, the taker sees the bytes. If the giver clears it after the
+ * taker has set it, the taker has joined before the giver wakes.
+ *
+ * Context: any.
+ * Return: the quota; NULL if none refuses.
+ */
+struct kwq_quota *kwq_quota_refuser(const struct kwq_keyed *keyed, u64 bytes)
+{
+	struct kwq_quota *quota;
+
+	if (keyed->exempt)
+		return NULL;
+	for (quota = keyed->quota; quota; quota = quota->parent) {
+		if (has_bytes(quota, bytes))
+			continue;
+		WRITE_ONCE(quota->is_wanted, true);
+		smp_mb(); /* before it reads the bytes again */
+		if (!has_bytes(quota, bytes))
+			return quota;
 	}
 	return NULL;
 }
 
-/* Takes a queue off the list of refused queues. Its lock is held, or nobody else uses it. */
-static void leave_refused(struct kwq_keyed *keyed)
-{
-	struct kwq_quota *quota = keyed->refused_by;
-	unsigned long flags;
-
-	if (!quota)
-		return;
-	spin_lock_irqsave(&quota->lock, flags);
-	list_del_init(&keyed->refused);
-	spin_unlock_irqrestore(&quota->lock, flags);
-	keyed->refused_by = NULL;
-}
-
-/*
- * Puts a queue on the list of refused queues, so that it is told when bytes come back.
- * Returns false if it is on the list already. @refused_by is protected by the queue's lock.
- */
-static bool enter_refused(struct kwq_keyed *keyed, struct kwq_quota *quota)
-{
-	unsigned long flags;
-	bool entered;
-
-	if (keyed->refused_by != quota)
-		leave_refused(keyed);
-	keyed->refused_by = quota;
-	spin_lock_irqsave(&quota->lock, flags);
-	entered = list_empty(&keyed->refused);
-	if (entered)
-		list_add_tail(&keyed->refused, &quota->refused);
-	spin_unlock_irqrestore(&quota->lock, flags);
-	return entered;
-}
-
 /**
- * kwq_quota_end_telling() - stop telling a queue that is about to be freed
- * @keyed: the queue; nobody else uses it
- *
- * Context: process; sleeps while a worker tells its pollers.
- */
-void kwq_quota_end_telling(struct kwq_keyed *keyed)
-{
-	leave_refused(keyed);
-	wait_var_event(&keyed->being_told, !atomic_read_acquire(&keyed->being_told));
-}
-
-/**
- * kwq_quota_charge() - charge bytes of a queue to all its quotas
- * @keyed: the queue; its lock held, or nobody else uses it
+ * kwq_quota_charge() - charge bytes that are about to be allocated for a queue
+ * @keyed: the queue
  * @bytes: number of bytes
  *
- * If a quota refuses the bytes, the queue's pollers are told once bytes come back there. No
- * return of bytes is missed:
- *
- *   taker			giver
- *   enter the list		subtract the bytes
- *   smp_mb()			fully ordered
- *   try again			is a queue on the list?
- *
- * If the giver sees an empty list, the second try sees the bytes that came back.
- *
  * Context: any.
- * Return: true; false if a quota refuses.
+ * Return: true; false if kwq_quota_refuser() would return a quota.
  */
 bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes)
 {
-	struct kwq_quota *refuser;
-
 	if (keyed->exempt) {
 		kwq_quota_charge_anyway(keyed, bytes);
 		return true;
 	}
-	while ((refuser = charge_everywhere(keyed->quota, bytes))) {
-		if (!enter_refused(keyed, refuser))
-			return false;
-		smp_mb(); /* enters the list before it reads the bytes again */
-	}
-	return true;
-}
-
-/**
- * kwq_quota_charge_silently() - charge bytes of a queue for which no poller waits
- * @keyed: the queue
- * @bytes: number of bytes
- *
- * Like kwq_quota_charge(), but nobody is told after a refusal.
- *
- * Context: any.
- * Return: true; false if a quota refuses.
- */
-bool kwq_quota_charge_silently(struct kwq_keyed *keyed, u64 bytes)
-{
-	if (!keyed->exempt)
-		return !charge_everywhere(keyed->quota, bytes);
-	kwq_quota_charge_anyway(keyed, bytes);
-	return true;
+	do {
+		if (likely(charge_everywhere(keyed->quota, bytes)))
+			return true;
+	} while (!kwq_quota_refuser(keyed, bytes));
+	return false;
 }
 
 /**
  * kwq_quota_charge_anyway() - charge bytes of a queue, even beyond a limit
  * @keyed: the queue
  * @bytes: number of bytes
+ *
+ * For the little that a get, a done or a configuration needs, which must not fail for it.
  *
  * Context: any.
  */
@@ -742,7 +600,7 @@ void kwq_quota_charge_anyway(struct kwq_keyed *keyed, u64 bytes)
 
 /**
  * kwq_quota_uncharge() - give bytes of a queue back to its quotas
- * @keyed: the queue
+ * @keyed: the queue; its lock not held, because this may wake any number of waiters
  * @bytes: number of bytes
  *
  * Context: any.
@@ -753,6 +611,38 @@ noinline void kwq_quota_uncharge(struct kwq_keyed *keyed, u64 bytes)
 		count_exempt_bytes(keyed->quota, -(s64)bytes);
 	else
 		uncharge_below(keyed->quota, NULL, bytes);
+}
+
+/**
+ * kwq_quota_tell() - wake all who wait for bytes of a queue or of others of its owner
+ * @keyed: the queue
+ *
+ * Context: process.
+ */
+void kwq_quota_tell(const struct kwq_keyed *keyed)
+{
+	struct kwq_quota *quota;
+
+	for (quota = keyed->quota; quota; quota = quota->parent)
+		tell_if_wanted(quota);
+}
+
+/**
+ * kwq_quota_poll() - let a poller wait for bytes of a queue (Q19)
+ * @keyed: the queue
+ * @file: the poller's file
+ * @table: as for the poll() of &struct file_operations
+ *
+ * Context: process; may sleep.
+ */
+void kwq_quota_poll(const struct kwq_keyed *keyed, struct file *file,
+		    struct poll_table_struct *table)
+{
+	struct kwq_quota *quota;
+
+	if (!keyed->exempt)
+		for (quota = keyed->quota; quota; quota = quota->parent)
+			poll_wait(file, &quota->room, table);
 }
 
 /**
@@ -771,7 +661,7 @@ bool kwq_quota_is_short(const struct kwq_keyed *keyed)
 	if (keyed->exempt)
 		return false;
 	for (quota = keyed->quota; quota != &machine; quota = quota->parent)
-		if (atomic64_read(&quota->bytes) > limit_of(quota) - limit_of(quota) / 4)
+		if (!has_bytes(quota, limit_of(quota) / 4))
 			return true;
 	return false;
 }
@@ -792,11 +682,11 @@ static void uncharge_call_below(struct kwq_quota *quota, const struct kwq_quota 
  * @handle: the handle of the call
  * @bytes: number of bytes
  *
- * Such a call waits for room, reads a value from memory that is slow, or copies one out to such
- * memory. Its user pays, not the owner of the queue, because whoever may use a queue must not use
- * up what its owner has. All calls of a user may have a sixteenth of the limit, on top of it, and
- * at least KWQ_CALL_BYTES. They do not share the limit with items: otherwise adds that wait could
- * take all of it, and each would wait for the others.
+ * Such a call reads from memory that is slow, or copies to such memory, or waits for room with what
+ * it has read. Its user pays, not the owner of the queue, because whoever may use a queue must not
+ * use up what its owner has. All calls of a user may have a sixteenth of the limit, on top of it,
+ * and at least KWQ_CALL_BYTES. They do not share the limit with items: otherwise adds that wait
+ * could take all of it, and each would wait for the others.
  *
  * Context: any.
  * Return: true, and then kwq_quota_uncharge_call() follows; false if there are too many already.
@@ -819,7 +709,27 @@ bool kwq_quota_charge_call(const struct kwq_handle *handle, u64 bytes)
 }
 
 /**
- * kwq_quota_uncharge_call() - undo kwq_quota_charge_call()
+ * kwq_quota_count_call() - kwq_quota_charge_call() of a call that must not be refused
+ * @handle: the handle
+ * @bytes: number of bytes
+ *
+ * A get, a done or a list has at most one buffer for each thread.
+ *
+ * Context: any.
+ */
+void kwq_quota_count_call(const struct kwq_handle *handle, u64 bytes)
+{
+	struct kwq_quota *at;
+
+	if (handle->exempt)
+		count_exempt_bytes(handle->quota, bytes);
+	else
+		for (at = handle->quota; at; at = at->parent)
+			atomic64_add(bytes, &at->call_bytes);
+}
+
+/**
+ * kwq_quota_uncharge_call() - undo kwq_quota_charge_call() or kwq_quota_count_call()
  * @handle: the handle
  * @bytes: number of bytes
  *

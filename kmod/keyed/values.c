@@ -4,7 +4,7 @@
  *
  * A value is an object of its own, allocated and filled before the lock is taken. An item
  * points to its value, and a later value takes its place. A get takes a reference under the
- * lock, and copies the bytes to the program without it. The queue counts the bytes of a value
+ * lock, and copies the bytes to the program without it. The owner of the queue pays for a value
  * as long as an item points to it. A reader pays for it as for memory of its own call, because a
  * slow one may keep the value long after it has left the item (O9).
  */
@@ -67,14 +67,14 @@ void kwq_values_free(struct kwq_value *gone)
 /* The item does not point to this value any more. The next unlock frees it. */
 static void leave_value(struct kwq_keyed *keyed, struct kwq_value *value)
 {
-	keyed->nr_bytes -= kwq_value_bytes(value);
+	kwq_keyed_lose_bytes(keyed, kwq_value_bytes(value));
+	keyed->owes |= KWQ_OWES_VALUES;
 	keyed->nr_values--;
 	/* A call that is copying the value out frees it. */
 	if (!refcount_dec_and_test(&value->refs))
 		return;
 	value->next = keyed->gone_values;
 	keyed->gone_values = value;
-	keyed->owes |= KWQ_OWES_VALUES;
 }
 
 /**
@@ -91,7 +91,6 @@ void kwq_keyed_drop_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 		return;
 	leave_value(keyed, *slot);
 	*slot = NULL;
-	kwq_keyed_give_room_back(keyed);
 }
 
 /**
@@ -114,28 +113,24 @@ bool kwq_keyed_keeps_value(const struct kwq_keyed *keyed, struct kwq_keyed_item 
  * @keyed: the queue; its lock held
  * @ki: the item; there is room
  * @extras: what the add brings
+ * @stock: has the charge of the value
  */
 void kwq_keyed_set_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-			 struct kwq_extras *extras)
+			 struct kwq_extras *extras, struct kwq_stock *stock)
 {
-	const struct kwq_key key = { .bytes = ki->key, .len = ki->key_len, .hash = ki->hash };
 	struct kwq_value **slot;
 
 	lockdep_assert_held(&keyed->queue.lock);
 	if (!(extras->flags & KWQ_ADD_VALUE))
 		return;
 	slot = kwq_value_slot(keyed, ki);
-	/* Adds that keep the value, or replace it, need less room than before (Q19). */
-	if (keyed->owes & KWQ_OWES_ADDERS &&
-	    kwq_value_bytes(extras->value) > kwq_value_bytes(*slot))
-		kwq_tell_adders_of_key_locked(keyed, &key);
 	if (*slot)
 		leave_value(keyed, *slot);
 	*slot = extras->value;
 	extras->value = NULL;
 	if (*slot) {
-		keyed->nr_bytes += kwq_value_bytes(*slot);
+		keyed->nr_bytes += stock->value_bytes;
+		stock->value_bytes = 0;
 		keyed->nr_values++;
 	}
-	kwq_keyed_give_room_back(keyed);
 }

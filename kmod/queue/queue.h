@@ -111,7 +111,6 @@ void kwq_wake_rest(struct kwq_queue *queue);
 void kwq_wake_all_locked(struct kwq_queue *queue);
 void kwq_pass_on_locked(struct kwq_queue *queue);
 void kwq_wake_again_locked(struct kwq_queue *queue);
-void kwq_tell_pollers_of_room(struct kwq_queue *queue);
 bool kwq_owes_wake_ups_locked(const struct kwq_queue *queue);
 ktime_t kwq_next_time_locked(const struct kwq_queue *queue);
 void kwq_arm_timer_locked(struct kwq_queue *queue);

@@ -499,18 +499,3 @@ void kwq_wake_again_locked(struct kwq_queue *queue)
 	lockdep_assert_held(&queue->lock);
 	queue->woken = queue->core.readied - kwq_core_nr_offered(&queue->core);
 }
-
-/**
- * kwq_tell_pollers_of_room() - tell all pollers that the queue has room (Q19)
- * @queue: the queue
- *
- * Context: process; may sleep.
- */
-void kwq_tell_pollers_of_room(struct kwq_queue *queue)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&queue->lock, flags);
-	kwq_tell_pollers_locked(queue, KWQ_TELL_ROOM);
-	kwq_unlock_and_wake(queue, flags);
-}

@@ -192,6 +192,14 @@ TEST_F(room, nonblock)
 	close(q);
 }
 
+static __u64 user_bytes(int dev)
+{
+	struct kwq_info info = { .size = sizeof(info) };
+
+	REQUIRE(!request(dev, KWQ_IOC_INFO, &info));
+	return info.user_bytes;
+}
+
 static int add_batch(int q, struct batch *b, __u32 flags, __u64 deadline)
 {
 	struct kwq_add_args args = {
@@ -307,6 +315,27 @@ TEST_F(room, long_batch)
 	for (int i = 0; i < 200; i++)
 		ASSERT_EQ(KWQ_ADDED, b->results[i]);
 	check_stat(self->q, .items = 0);
+	free(b);
+}
+
+/* O9: the buffer of a batch that waits counts for its user. */
+TEST_F(room, waiting_batch_counts)
+{
+	struct batch *b = new_batch();
+	__u64 before;
+	struct sleeper s;
+	char key[16];
+
+	for (int i = 0; i < 32; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		batch_add(b, key);
+	}
+	before = user_bytes(self->dev);
+	start_add_batch(&s, self->q, b, KWQ_NO_DEADLINE);
+	EXPECT_LE(before + 32 * sizeof(struct kwq_add_entry), user_bytes(self->dev));
+	ASSERT_EQ(0, q_shut_down(self->q));
+	EXPECT_EQ(32, sleeper_join(&s));
+	EXPECT_GE(before, user_bytes(self->dev));
 	free(b);
 }
 
@@ -1060,14 +1089,6 @@ TEST_F(extras, group_of_another_serves_an_adder)
 	ASSERT_EQ(KWQ_COALESCED, add_value(q, "x", 0));
 	EXPECT_EQ(KWQ_ADDED, sleeper_join(&s));
 	close(q);
-}
-
-static __u64 user_bytes(int dev)
-{
-	struct kwq_info info = { .size = sizeof(info) };
-
-	REQUIRE(!request(dev, KWQ_IOC_INFO, &info));
-	return info.user_bytes;
 }
 
 /* O9: the memory of an add that waits counts for the owner of the queue. */

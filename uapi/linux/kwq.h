@@ -117,10 +117,10 @@
  * @max_user_bytes: most bytes of memory that the queues of one user may take.
  * @max_total_bytes: most bytes that the queues of all users may take. Exempt queues do not
  *		count.
- * @user_bytes:	bytes that the queues counted in @user_queues have taken, in steps of 16 KiB
- *		per queue. Also memory of the caller's calls, on anybody's queues, that may take
- *		long: adds that wait for room, and values that are copied. Such calls may take
- *		another sixteenth of @max_user_bytes, or 1 MiB if that is more.
+ * @user_bytes:	bytes that the queues counted in @user_queues have taken. Also memory of the
+ *		caller's calls, on anybody's queues: their buffers, and values that are copied.
+ *		Calls may take another sixteenth of @max_user_bytes, or 1 MiB if that is more.
+ *		Beyond that, adds and reads of values are refused with EDQUOT.
  * @user_bytes_left: how many more bytes the caller's queues may take now. This is the least
  *		of what is left to the caller, to the owners of the user namespaces above,
  *		and to all users together. 2^64 - 1 if the caller's queues would be exempt.
@@ -524,6 +524,7 @@ struct kwq_batch {
  * Errors, with nothing changed: ENOMEM, and
  *
  * - EBADF: the descriptor lacks the right
+ * - EDQUOT: adds, and calls of the user that opened the descriptor have too much memory
  * - EFAULT: the first entries could not be read, or their results not be written
  * - EMSGSIZE: the batch has more than KWQ_BATCH_MAX entries
  */
@@ -569,7 +570,6 @@ struct kwq_batch_args {
  * Errors: those of &struct kwq_batch_args, and with KWQ_ADD_WAIT, if no entry was taken:
  *
  * - EAGAIN: there is no room, and the descriptor has O_NONBLOCK
- * - EDQUOT: other calls of the user that opened the descriptor take all that such calls may have
  * - EINTR: a signal
  * - ETIMEDOUT: the deadline passed
  */

@@ -650,7 +650,7 @@ static void restored_counts_have_a_limit(struct kunit *test)
 		name[0] = 'a' + i;
 		key = key_of(name);
 		kwq_key_hash(&key);
-		kwq_stock_fill(&stock, t->keyed, &key, 1);
+		kwq_test_fill_stock(&stock, t->keyed, &key, 1);
 		spin_lock_irqsave(&t->keyed->queue.lock, flags);
 		ret = kwq_keyed_restore_locked(t->keyed, &key, &restored, &extras, 0, &stock);
 		kwq_keyed_unlock(t->keyed, flags);

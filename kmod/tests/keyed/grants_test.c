@@ -87,7 +87,7 @@ static int grant(struct kwq_keyed *keyed, const char *bytes, u32 state, u64 toke
 	unsigned long flags;
 	int ret;
 
-	kwq_stock_fill(&stock, keyed, &key, 1);
+	kwq_test_fill_stock(&stock, keyed, &key, 1);
 	kwq_keyed_provide(keyed);
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	ret = kwq_keyed_restore_locked(keyed, &key, &restored, &extras,

@@ -19,15 +19,14 @@ int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
 	ktime_t now;
 	int ret;
 
-	kwq_stock_begin(&stock, keyed, &copy, 1);
+	kwq_stock_begin(&stock, keyed, &copy, NULL, 1);
 	do {
 		spin_lock_irqsave(&keyed->queue.lock, flags);
 		now = kwq_stamp_locked(&keyed->queue);
 		ret = kwq_keyed_add_locked(keyed, &copy, options, now, &stock);
 		kwq_keyed_unlock(keyed, flags);
-		if (ret == -EAGAIN && !(kwq_stock_fill(&stock, keyed, &copy, 1) &&
-					kwq_keyed_provide(keyed)))
-			ret = -ENOMEM;
+		if (ret == -EAGAIN)
+			ret = kwq_stock_fill(&stock, keyed, &copy, NULL, 1) ?: -EAGAIN;
 	} while (ret == -EAGAIN);
 	kwq_stock_empty(&stock, keyed);
 	kwq_keyed_provide(keyed);
@@ -44,21 +43,26 @@ int kwq_keyed_add_with(struct kwq_keyed *keyed, const struct kwq_key *key,
 	int ret;
 
 	extras->group = hashed(&extras->group);
-	kwq_stock_begin(&stock, keyed, &copy, 1);
+	kwq_stock_begin(&stock, keyed, &copy, extras, 1);
 	do {
 		spin_lock_irqsave(&keyed->queue.lock, flags);
 		now = kwq_stamp_locked(&keyed->queue);
 		ret = kwq_keyed_add_with_locked(keyed, &copy, options, extras, now, &stock);
 		kwq_keyed_unlock(keyed, flags);
-		if (ret == -EAGAIN &&
-		    !(kwq_stock_fill(&stock, keyed, &copy, 1) &&
-		      kwq_stock_fill_group(&stock, keyed, &extras->group) &&
-		      kwq_keyed_provide(keyed)))
-			ret = -ENOMEM;
+		if (ret == -EAGAIN)
+			ret = kwq_stock_fill(&stock, keyed, &copy, extras, 1) ?: -EAGAIN;
 	} while (ret == -EAGAIN);
 	kwq_stock_empty(&stock, keyed);
 	kwq_keyed_provide(keyed);
 	return ret;
+}
+
+/* Fills a stock with items, as for adds that lacked them. */
+bool kwq_test_fill_stock(struct kwq_stock *stock, struct kwq_keyed *keyed,
+			 const struct kwq_key *key, u32 nr)
+{
+	stock->wants_item = true;
+	return !kwq_stock_fill(stock, keyed, key, NULL, nr);
 }
 
 /* Makes one call in a hold of the lock, at the time that the device would take. */

@@ -350,7 +350,7 @@ static int add_with_hash(struct keyed_test *t, const struct kwq_key *key, struct
 	unsigned long flags;
 	int ret;
 
-	if (!kwq_stock_fill(stock, t->keyed, key, 1))
+	if (!kwq_test_fill_stock(stock, t->keyed, key, 1))
 		return -EIO;
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
 	ret = kwq_keyed_add_locked(t->keyed, key, &(struct kwq_add_options){}, 0, stock);
@@ -406,7 +406,7 @@ static void many_items_in_one_hold(struct kunit *test)
 	int i, nr = 0, ret = KWQ_ADDED;
 	unsigned long flags;
 
-	KUNIT_ASSERT_TRUE(test, kwq_stock_fill(&stock, keyed, &key, NR_MANY));
+	KUNIT_ASSERT_TRUE(test, kwq_test_fill_stock(&stock, keyed, &key, NR_MANY));
 	for (node = stock.small; node; node = node->next)
 		nr++;
 	KUNIT_EXPECT_GT(test, nr, 1);
@@ -423,7 +423,7 @@ static void many_items_in_one_hold(struct kunit *test)
 	EXPECT_ITEMS(test, t, nr);
 
 	/* Unused items are freed. */
-	KUNIT_ASSERT_TRUE(test, kwq_stock_fill(&stock, keyed, &key, NR_MANY));
+	KUNIT_ASSERT_TRUE(test, kwq_test_fill_stock(&stock, keyed, &key, NR_MANY));
 	kwq_stock_empty(&stock, keyed);
 	for (i = 0; i < nr; i++) {
 		bytes = cpu_to_be32(i);
@@ -492,6 +492,12 @@ static void tickets_that_are_kept_are_scattered(struct kunit *test)
 	KUNIT_EXPECT_LT(test, longest, KWQ_TABLE_MIN / 3);
 }
 
+/* Replaces kwq_new_page(). */
+static void *no_page(gfp_t gfp)
+{
+	return NULL;
+}
+
 /* If nobody gives the table pages, its buckets fill up to a limit. */
 static void no_more_keys_than_can_be_found(struct kunit *test)
 {
@@ -503,10 +509,13 @@ static void no_more_keys_than_can_be_found(struct kunit *test)
 	unsigned long flags;
 	int i, ret;
 
+	kunit_activate_static_stub(test, kwq_new_page, no_page);
 	for (i = 0; i <= KWQ_TABLE_MIN * KWQ_TABLE_CROWDED; i++) {
 		bytes = cpu_to_be32(i);
 		kwq_key_hash(&key);
-		KUNIT_ASSERT_TRUE(test, kwq_stock_fill(&stock, keyed, &key, 1));
+		/* The last one gets an item, but the table gets no page. */
+		KUNIT_EXPECT_EQ(test, kwq_test_fill_stock(&stock, keyed, &key, 1),
+				i < KWQ_TABLE_MIN * KWQ_TABLE_CROWDED);
 		spin_lock_irqsave(&keyed->queue.lock, flags);
 		ret = kwq_keyed_add_locked(keyed, &key, &(struct kwq_add_options){}, 0,
 					   &stock);
@@ -514,6 +523,7 @@ static void no_more_keys_than_can_be_found(struct kunit *test)
 		if (ret != KWQ_ADDED)
 			break;
 	}
+	kunit_deactivate_static_stub(test, kwq_new_page);
 	kwq_stock_empty(&stock, keyed);
 	KUNIT_EXPECT_EQ(test, ret, -EAGAIN);
 	EXPECT_ITEMS(test, t, KWQ_TABLE_MIN * KWQ_TABLE_CROWDED);
@@ -547,7 +557,7 @@ static void pages_not_wanted_any_more(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, table->pages_wanted, 0);
 	bytes = cpu_to_be32(i);
 	kwq_key_hash(&key);
-	KUNIT_ASSERT_TRUE(test, kwq_stock_fill(&stock, t->keyed, &key, 1));
+	KUNIT_ASSERT_TRUE(test, kwq_test_fill_stock(&stock, t->keyed, &key, 1));
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
 	kwq_keyed_add_locked(t->keyed, &key, &(struct kwq_add_options){}, 0, &stock);
 	kwq_keyed_remove_locked(t->keyed, &key, 0, 0, 0);
@@ -1475,6 +1485,7 @@ static void closing_thread_of_the_kernel_does_not_pay(struct kunit *test)
 	enum { NR = 3 * KWQ_POLLERS_PER_HOLD };
 	struct keyed_test *t = test->priv;
 	struct sleeper *pollers = kunit_kcalloc(test, NR, sizeof(*pollers), GFP_KERNEL);
+	unsigned long flags;
 	int i;
 
 	/* O6 O8: the tests run in such a thread. */
@@ -1490,7 +1501,9 @@ static void closing_thread_of_the_kernel_does_not_pay(struct kunit *test)
 
 	/* The timer wakes the rest. */
 	put_timer_off(t, 0);
-	kwq_tell_pollers_of_room(&t->keyed->queue);
+	spin_lock_irqsave(&t->keyed->queue.lock, flags);
+	kwq_tell_pollers_locked(&t->keyed->queue, KWQ_TELL_ROOM);
+	kwq_unlock_and_wake(&t->keyed->queue, flags);
 	kwq_test_wait_until(test, nr_woken(pollers, NR) == NR);
 	for (i = 0; i < NR; i++)
 		remove_wait_queue(&t->keyed->of_queue.pollers, &pollers[i].entry);

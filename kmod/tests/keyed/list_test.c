@@ -35,7 +35,7 @@ static void add_hashed(struct kunit *test, u32 number, u32 hash)
 	unsigned long flags;
 	int ret;
 
-	KUNIT_ASSERT_TRUE(test, kwq_stock_fill(&stock, t->keyed, &key, 1));
+	KUNIT_ASSERT_TRUE(test, kwq_test_fill_stock(&stock, t->keyed, &key, 1));
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
 	ret = kwq_keyed_add_locked(t->keyed, &key, &(struct kwq_add_options){}, 0, &stock);
 	kwq_keyed_unlock(t->keyed, flags);

@@ -455,11 +455,11 @@ static void user_has_a_quota_of_bytes(struct kunit *test)
 	struct kwq_keyed *a, *b, *privileged, *bobs;
 	const struct cred *old;
 	struct cred *cred;
-	u32 nr, n;
+	u32 nr, n, bytes;
 	int ret;
 
 	/* O4 */
-	WRITE_ONCE(kwq_max_user_bytes, 4 * KWQ_QUOTA_STEP + 2 * kwq_keyed_own_bytes(""));
+	WRITE_ONCE(kwq_max_user_bytes, 2 * kwq_keyed_own_bytes(""));
 	old = become(test, ALICE, STAFF, &cred);
 	a = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
 	b = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
@@ -473,10 +473,12 @@ static void user_has_a_quota_of_bytes(struct kunit *test)
 			   IS_ERR(bobs));
 
 	/* The bytes count for the owner, whoever adds. */
+	bytes = 16 * kwq_item_bytes(a, 1024);
+	WRITE_ONCE(kwq_max_user_bytes, bytes + 2 * kwq_keyed_own_bytes(""));
 	nr = fill(a, &ret);
 	KUNIT_EXPECT_EQ(test, ret, -EDQUOT);
-	KUNIT_EXPECT_GT(test, nr, 3 * KWQ_QUOTA_STEP / 2048);
-	KUNIT_EXPECT_LE(test, a->nr_bytes, 4 * KWQ_QUOTA_STEP);
+	KUNIT_EXPECT_EQ(test, nr, 16);
+	KUNIT_EXPECT_EQ(test, a->nr_bytes, bytes);
 	KUNIT_EXPECT_EQ(test, a->nr_items, nr);
 	KUNIT_EXPECT_EQ(test, add_number(b, 0, 0), -EDQUOT);
 	/* Existing keys need no more bytes. */
@@ -487,20 +489,23 @@ static void user_has_a_quota_of_bytes(struct kunit *test)
 	/* The bytes of an exempt queue do not count for b. */
 	for (n = 0; n < nr; n++)
 		KUNIT_EXPECT_EQ(test, remove_number(a, n), KWQ_WAS_READY);
-	KUNIT_EXPECT_LT(test, a->reserved, 2 * KWQ_QUOTA_STEP);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&a->quota->bytes), 2 * kwq_keyed_own_bytes(""));
 	KUNIT_EXPECT_EQ(test, add_number(b, 0, 0), KWQ_ADDED);
 	kwq_keyed_put(privileged);
 	KUNIT_EXPECT_EQ(test, remove_number(b, 0), KWQ_WAS_READY);
 	kwq_keyed_put(b);
 
-	/* L10: no add drops a remembered item. */
-	WRITE_ONCE(kwq_max_user_bytes, 4 * KWQ_QUOTA_STEP + kwq_keyed_own_bytes(""));
+	/* L10: a remembered item gives its memory to an add that is refused without it. */
+	WRITE_ONCE(kwq_max_user_bytes, bytes + kwq_keyed_own_bytes(""));
 	remember_number(test, a, nr);
 	KUNIT_EXPECT_EQ(test, a->nr_remembered, 1);
-	KUNIT_EXPECT_EQ(test, fill(a, &ret), nr - 1);
-	KUNIT_EXPECT_EQ(test, ret, -EDQUOT);
+	for (n = 0; n < nr - 1; n++)
+		KUNIT_EXPECT_EQ(test, add_number(a, n, 0), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, a->nr_remembered, 1);
-	/* But they become no more once less than a quarter of the quota is left. */
+	KUNIT_EXPECT_EQ(test, add_number(a, n, 0), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, a->nr_remembered, 0);
+	KUNIT_EXPECT_EQ(test, add_number(a, nr, 0), -EDQUOT);
+	/* They become no more once less than a quarter of the quota is left. */
 	for (n = 0; n < 3; n++) {
 		KUNIT_EXPECT_EQ(test, add_number(a, n, KWQ_ADD_RATE_LIMITED), KWQ_WAITING);
 		kwq_queue_advance_by(&a->queue, NSEC_PER_SEC);
@@ -512,24 +517,48 @@ static void user_has_a_quota_of_bytes(struct kunit *test)
 	WRITE_ONCE(kwq_max_user_bytes, max);
 }
 
+/* L10: a quota that is far beyond its limit takes no more counts than an add needs. */
+static void refused_add_drops_no_more_than_it_needs(struct kunit *test)
+{
+	unsigned long max = kwq_max_user_bytes;
+	struct kwq_keyed *keyed;
+	const struct cred *old;
+	struct cred *cred;
+	int n;
+
+	old = become(test, ALICE, STAFF, &cred);
+	keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
+	be_oneself(old, cred);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(keyed));
+	for (n = 0; n < 8; n++)
+		remember_number(test, keyed, n);
+	KUNIT_EXPECT_EQ(test, keyed->nr_remembered, 8);
+	WRITE_ONCE(kwq_max_user_bytes, 0);
+	KUNIT_EXPECT_EQ(test, add_number(keyed, n, 0), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, keyed->nr_remembered, 7);
+	WRITE_ONCE(kwq_max_user_bytes, max);
+	kwq_keyed_put(keyed);
+}
+
 static void own_limit_comes_before_the_quota(struct kunit *test)
 {
-	static const struct kwq_limits small = { U32_MAX, KWQ_QUOTA_STEP + 100 };
+	static const struct kwq_limits small = { U32_MAX, 10000 };
 	unsigned long max = kwq_max_user_bytes;
 	struct kwq_keyed *keyed;
 	const struct cred *old;
 	struct cred *cred;
 	int ret;
 
-	/* O4: the last step is as large as the limit allows. */
-	WRITE_ONCE(kwq_max_user_bytes, KWQ_QUOTA_STEP + 100 + kwq_keyed_own_bytes(""));
+	/* O4 */
+	WRITE_ONCE(kwq_max_user_bytes, small.max_bytes + kwq_keyed_own_bytes(""));
 	old = become(test, ALICE, STAFF, &cred);
 	keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &small);
 	be_oneself(old, cred);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(keyed));
 	fill(keyed, &ret);
 	KUNIT_EXPECT_EQ(test, ret, -ENOSPC);
-	KUNIT_EXPECT_EQ(test, keyed->reserved, small.max_bytes);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&keyed->quota->bytes),
+			keyed->own_bytes + keyed->nr_bytes);
 	kwq_keyed_put(keyed);
 	WRITE_ONCE(kwq_max_user_bytes, max);
 }
@@ -548,6 +577,7 @@ static struct kunit_case names_test_cases[] = {
 	KUNIT_CASE(end_of_a_namespace_hands_its_queues_over),
 	KUNIT_CASE_SLOW(user_has_a_quota),
 	KUNIT_CASE(user_has_a_quota_of_bytes),
+	KUNIT_CASE(refused_add_drops_no_more_than_it_needs),
 	KUNIT_CASE(own_limit_comes_before_the_quota),
 	{}
 };

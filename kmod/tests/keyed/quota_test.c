@@ -11,7 +11,6 @@
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/user_namespace.h>
-#include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 #include "keyed_ops.h"
 #include "tests/thread.h"
@@ -111,6 +110,12 @@ static int fill(struct kwq_keyed *keyed)
 	return ret;
 }
 
+/* Bytes of an item of add_number(). */
+static u32 item_bytes(const struct kwq_keyed *keyed)
+{
+	return kwq_item_bytes(keyed, 1024);
+}
+
 static s64 bytes_of(const struct kwq_quota *quota)
 {
 	return atomic64_read(&quota->bytes);
@@ -123,6 +128,7 @@ static void owner_of_a_namespace_has_one_quota(struct kunit *test)
 	struct kwq_keyed *second = create_for(test, &t->ns, SECOND);
 	struct kwq_keyed *alices = create_for(test, &init_user_ns, ALICE);
 	struct kwq_keyed *bobs = create_for(test, &init_user_ns, BOB);
+	const u32 item = item_bytes(first);
 	s64 above, below;
 
 	/* O9 */
@@ -133,11 +139,12 @@ static void owner_of_a_namespace_has_one_quota(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, first->quota->nr_queues, 1);
 	KUNIT_EXPECT_EQ(test, bytes_of(alices->quota), 3 * alices->own_bytes);
 
-	WRITE_ONCE(kwq_max_user_bytes, 4 * KWQ_QUOTA_STEP + 3 * alices->own_bytes);
+	WRITE_ONCE(kwq_max_user_bytes, 4 * item + 3 * alices->own_bytes);
 	KUNIT_EXPECT_EQ(test, fill(first), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, first->nr_items, 4);
 	above = bytes_of(alices->quota);
 	below = bytes_of(second->quota);
-	KUNIT_EXPECT_LE(test, above, 4 * KWQ_QUOTA_STEP + 3 * alices->own_bytes);
+	KUNIT_EXPECT_EQ(test, above, 4 * item + 3 * alices->own_bytes);
 	KUNIT_EXPECT_EQ(test, add_number(second, 0), -EDQUOT);
 	KUNIT_EXPECT_EQ(test, add_number(alices, 0), -EDQUOT);
 	/* Bytes that a quota above refuses are not taken below. */
@@ -148,8 +155,7 @@ static void owner_of_a_namespace_has_one_quota(struct kunit *test)
 
 	kwq_keyed_put(first);
 	KUNIT_EXPECT_EQ(test, add_number(second, 0), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, bytes_of(alices->quota),
-			KWQ_QUOTA_STEP + 2 * alices->own_bytes);
+	KUNIT_EXPECT_EQ(test, bytes_of(alices->quota), item + 2 * alices->own_bytes);
 	KUNIT_EXPECT_EQ(test, alices->quota->nr_queues, 2);
 	kwq_keyed_put(bobs);
 	kwq_keyed_put(second);
@@ -198,7 +204,7 @@ static void machine_has_a_quota(struct kunit *test)
 	KUNIT_EXPECT_LE(test, 2 * alices->own_bytes, total);
 	KUNIT_EXPECT_GE(test, fill(roots), 0);
 	KUNIT_EXPECT_EQ(test, bytes_of(alices->quota->parent), total);
-	WRITE_ONCE(kwq_max_total_bytes, total + 2 * KWQ_QUOTA_STEP);
+	WRITE_ONCE(kwq_max_total_bytes, total + 2 * item_bytes(alices));
 	KUNIT_EXPECT_EQ(test, fill(alices), -EDQUOT);
 	KUNIT_EXPECT_EQ(test, add_number(bobs, 0), -EDQUOT);
 	KUNIT_EXPECT_EQ(test, bytes_of(bobs->quota), bobs->own_bytes);
@@ -218,6 +224,7 @@ static void exempt_queue_refuses_nobody(struct kunit *test)
 	struct quota_test *t = test->priv;
 	struct kwq_keyed *contained, *roots, *more;
 	struct kwq_info before, after;
+	u32 item;
 
 	t->ns.owner = GLOBAL_ROOT_UID;
 	contained = create_for(test, &t->ns, FIRST);
@@ -226,16 +233,17 @@ static void exempt_queue_refuses_nobody(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(roots));
 	KUNIT_EXPECT_TRUE(test, roots->exempt);
 	KUNIT_ASSERT_PTR_EQ(test, contained->quota->parent, roots->quota);
-	WRITE_ONCE(kwq_max_user_bytes, bytes_of(roots->quota) + 2 * KWQ_QUOTA_STEP);
+	item = item_bytes(contained);
+	WRITE_ONCE(kwq_max_user_bytes, bytes_of(roots->quota) + 2 * item);
 	WRITE_ONCE(kwq_max_queues, roots->quota->nr_queues + 1);
 	KUNIT_EXPECT_GE(test, fill(roots), 0);
-	KUNIT_EXPECT_LT(test, kwq_max_user_bytes, roots->reserved);
+	KUNIT_EXPECT_LT(test, kwq_max_user_bytes, roots->nr_bytes);
 	KUNIT_EXPECT_EQ(test, add_number(contained, 0), KWQ_ADDED);
 
 	kwq_quota_read(&after);
 	KUNIT_EXPECT_EQ(test, after.user_queues, before.user_queues + 1);
 	KUNIT_EXPECT_EQ(test, after.user_bytes, before.user_bytes + roots->own_bytes +
-			roots->reserved + KWQ_QUOTA_STEP);
+			roots->nr_bytes + item);
 
 	/* An exempt queue does not count against the limit of queues. */
 	more = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
@@ -245,7 +253,7 @@ static void exempt_queue_refuses_nobody(struct kunit *test)
 	kwq_keyed_put(roots);
 	kwq_quota_read(&after);
 	KUNIT_EXPECT_EQ(test, after.user_queues, before.user_queues);
-	KUNIT_EXPECT_EQ(test, after.user_bytes, before.user_bytes + KWQ_QUOTA_STEP);
+	KUNIT_EXPECT_EQ(test, after.user_bytes, before.user_bytes + item);
 	kwq_keyed_put(contained);
 }
 
@@ -288,58 +296,64 @@ static int tell(struct wait_queue_entry *entry, unsigned int mode, int flags, vo
 
 static bool has_room(struct kwq_keyed *keyed)
 {
-	unsigned long flags;
-	bool ret;
-
-	spin_lock_irqsave(&keyed->queue.lock, flags);
-	ret = kwq_keyed_has_room(keyed);
-	spin_unlock_irqrestore(&keyed->queue.lock, flags);
-	return ret;
+	return !kwq_quota_refuser(keyed, keyed->small_bytes);
 }
 
 /* Q19: a poller of a queue that has no room because of its owner's quota. */
-static void refused_create_is_told_nothing(struct kunit *test)
-{
-	struct kwq_keyed *alices = create_for(test, &init_user_ns, ALICE);
-	s64 bytes = bytes_of(alices->quota);
-
-	/* O6: a queue that is being created has no pollers yet. */
-	WRITE_ONCE(kwq_max_user_bytes, bytes);
-	KUNIT_EXPECT_FALSE(test, kwq_quota_charge_silently(alices, 1));
-	KUNIT_EXPECT_TRUE(test, list_empty(&alices->refused));
-	KUNIT_EXPECT_PTR_EQ(test, alices->refused_by, NULL);
-	KUNIT_EXPECT_EQ(test, bytes_of(alices->quota), bytes);
-	kwq_keyed_put(alices);
-}
-
 static void poller_is_told_of_room(struct kunit *test)
 {
 	struct quota_test *t = test->priv;
 	struct kwq_keyed *first = create_for(test, &t->ns, FIRST);
 	struct kwq_keyed *second = create_for(test, &t->ns, SECOND);
 	struct kwq_keyed *bobs = create_for(test, &init_user_ns, BOB);
+	struct kwq_quota *alices = first->quota->parent;
 	struct poller poller = { .told = ATOMIC_INIT(0) };
 
 	init_waitqueue_func_entry(&poller.entry, tell);
-	add_wait_queue(&second->of_queue.pollers, &poller.entry);
-	WRITE_ONCE(kwq_max_user_bytes, 2 * KWQ_QUOTA_STEP + 2 * first->own_bytes);
+	add_wait_queue(&alices->room, &poller.entry);
+	WRITE_ONCE(kwq_max_user_bytes, 2 * item_bytes(first) + 2 * first->own_bytes);
 	KUNIT_EXPECT_EQ(test, fill(first), -EDQUOT);
-	KUNIT_EXPECT_FALSE(test, has_room(second));
-	KUNIT_EXPECT_PTR_EQ(test, second->refused_by, first->quota->parent);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_quota_refuser(second, second->small_bytes), alices);
+	KUNIT_EXPECT_TRUE(test, alices->is_wanted);
 	/* Bytes of other users wake nobody. */
 	KUNIT_EXPECT_TRUE(test, has_room(bobs));
 	kwq_keyed_put(bobs);
 	KUNIT_EXPECT_EQ(test, atomic_read(&poller.told), 0);
-	KUNIT_EXPECT_FALSE(test, list_empty(&second->refused));
 	kwq_keyed_put(first);
-	kwq_test_wait_until(test, atomic_read(&poller.told));
+	KUNIT_EXPECT_GE(test, atomic_read(&poller.told), 1);
+	KUNIT_EXPECT_FALSE(test, alices->is_wanted);
 	KUNIT_EXPECT_TRUE(test, has_room(second));
 	KUNIT_EXPECT_EQ(test, add_number(second, 0), KWQ_ADDED);
-	remove_wait_queue(&second->of_queue.pollers, &poller.entry);
+	remove_wait_queue(&alices->room, &poller.entry);
 	kwq_keyed_put(second);
 }
 
-/* Q19: the quota that refused last tells the queue. */
+/* Q19: an add that was refused is told as well, because it may be polled for the next edge. */
+static void refused_add_is_told_of_room(struct kunit *test)
+{
+	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
+	struct poller poller = { .told = ATOMIC_INIT(0) };
+	u8 bytes[1024] = {};
+
+	init_waitqueue_func_entry(&poller.entry, tell);
+	add_wait_queue(&keyed->quota->room, &poller.entry);
+	WRITE_ONCE(kwq_max_user_bytes, item_bytes(keyed) + keyed->own_bytes);
+	KUNIT_EXPECT_EQ(test, add_number(keyed, 0), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, add_number(keyed, 1), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, atomic_read(&poller.told), 0);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(keyed, &(struct kwq_key){ bytes, sizeof(bytes) },
+					       0), KWQ_WAS_READY);
+	KUNIT_EXPECT_EQ(test, atomic_read(&poller.told), 1);
+	/* Nobody has asked since. */
+	KUNIT_EXPECT_EQ(test, add_number(keyed, 0), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(keyed, &(struct kwq_key){ bytes, sizeof(bytes) },
+					       0), KWQ_WAS_READY);
+	KUNIT_EXPECT_EQ(test, atomic_read(&poller.told), 1);
+	remove_wait_queue(&keyed->quota->room, &poller.entry);
+	kwq_keyed_put(keyed);
+}
+
+/* Q19: whoever waits has to know which quota refuses. */
 static void another_quota_refuses(struct kunit *test)
 {
 	struct quota_test *t = test->priv;
@@ -347,70 +361,52 @@ static void another_quota_refuses(struct kunit *test)
 	struct kwq_keyed *second = create_for(test, &t->ns, SECOND);
 	struct kwq_quota *alices = first->quota->parent;
 
-	WRITE_ONCE(kwq_max_user_bytes, 2 * KWQ_QUOTA_STEP + 2 * first->own_bytes);
+	WRITE_ONCE(kwq_max_user_bytes, 2 * item_bytes(first) + 2 * first->own_bytes);
 	KUNIT_EXPECT_EQ(test, fill(first), -EDQUOT);
-	KUNIT_EXPECT_FALSE(test, has_room(second));
-	KUNIT_EXPECT_PTR_EQ(test, second->refused_by, alices);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_quota_refuser(second, 1), alices);
 	WRITE_ONCE(kwq_max_user_bytes, t->max_user_bytes);
 	WRITE_ONCE(kwq_max_total_bytes, bytes_of(alices->parent));
-	KUNIT_EXPECT_FALSE(test, has_room(second));
-	KUNIT_EXPECT_PTR_EQ(test, second->refused_by, alices->parent);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_quota_refuser(second, 1), alices->parent);
 	WRITE_ONCE(kwq_max_total_bytes, t->max_total_bytes);
-	WRITE_ONCE(kwq_max_user_bytes, 2 * KWQ_QUOTA_STEP + 2 * first->own_bytes);
-	KUNIT_EXPECT_FALSE(test, has_room(second));
-	KUNIT_EXPECT_PTR_EQ(test, second->refused_by, alices);
+	KUNIT_EXPECT_NULL(test, kwq_quota_refuser(second, 1));
+	WRITE_ONCE(kwq_max_user_bytes, second->own_bytes);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_quota_refuser(second, 1), second->quota);
 	kwq_keyed_put(second);
 	kwq_keyed_put(first);
 }
 
-/* O6: a queue that is freed while it waits to be told. */
-static bool is_refused_twice(struct kwq_quota *quota)
+/* O9: memory is charged before it is allocated, and nothing is left if it is not used. */
+static void unused_stock_is_given_back(struct kunit *test)
 {
-	bool ret;
-
-	spin_lock_irq(&quota->lock);
-	ret = !list_empty(&quota->refused) && !list_is_singular(&quota->refused);
-	spin_unlock_irq(&quota->lock);
-	return ret;
-}
-
-static void refused_queue_goes(struct kunit *test)
-{
-	struct quota_test *t = test->priv;
-	struct kwq_keyed *first = create_for(test, &t->ns, FIRST);
-	struct kwq_keyed *second = create_for(test, &t->ns, SECOND);
-	struct kwq_quota *alices = first->quota->parent;
-
-	WRITE_ONCE(kwq_max_user_bytes, 2 * KWQ_QUOTA_STEP + 2 * first->own_bytes);
-	KUNIT_EXPECT_EQ(test, fill(first), -EDQUOT);
-	KUNIT_EXPECT_EQ(test, add_number(second, 0), -EDQUOT);
-	kwq_keyed_put(second);
-	/* A worker may have told the first queue already. */
-	KUNIT_EXPECT_FALSE(test, is_refused_twice(alices));
-	kwq_keyed_put(first);
-}
-
-static void put_keyed(void *keyed)
-{
-	kwq_keyed_put(keyed);
-}
-
-/* O6: a queue that is freed while a worker tells its pollers. */
-static void told_queue_goes(struct kunit *test)
-{
+	static const u8 bytes[1024];
 	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
-	struct kwq_test_thread thread;
+	struct kwq_key key = { "a", 1 }, large = { bytes, sizeof(bytes) };
+	struct kwq_stock stock = {};
+	s64 own = bytes_of(keyed->quota);
 
-	atomic_inc(&keyed->being_told);
-	kwq_test_thread_start(test, &thread, put_keyed, keyed);
-	kwq_test_wait_until(test, completion_done(&thread.finished) ||
-			    kwq_test_nr_sleepers(__var_waitqueue(&keyed->being_told)));
-	KUNIT_EXPECT_FALSE(test, completion_done(&thread.finished));
-	if (!completion_done(&thread.finished)) {
-		atomic_dec(&keyed->being_told);
-		wake_up_var(&keyed->being_told);
-	}
-	kwq_test_thread_join(test, &thread);
+	KUNIT_ASSERT_TRUE(test, kwq_test_fill_stock(&stock, keyed, &key, 1));
+	KUNIT_EXPECT_EQ(test, bytes_of(keyed->quota), own + keyed->small_bytes);
+	KUNIT_ASSERT_TRUE(test, kwq_test_fill_stock(&stock, keyed, &large, 1));
+	KUNIT_EXPECT_EQ(test, bytes_of(keyed->quota), own + keyed->small_bytes + item_bytes(keyed));
+	/* Memory for a key of another length replaces all. */
+	large.len--;
+	KUNIT_ASSERT_TRUE(test, kwq_test_fill_stock(&stock, keyed, &large, 1));
+	KUNIT_EXPECT_EQ(test, bytes_of(keyed->quota), own + kwq_item_bytes(keyed, large.len));
+	kwq_stock_empty(&stock, keyed);
+	KUNIT_EXPECT_EQ(test, bytes_of(keyed->quota), own);
+	KUNIT_EXPECT_FALSE(test, kwq_stock_has_any(&stock));
+	KUNIT_ASSERT_TRUE(test, kwq_test_fill_stock(&stock, keyed, &key, 1000));
+	KUNIT_EXPECT_EQ(test, bytes_of(keyed->quota), own + kwq_stock_bytes(&stock, keyed));
+	kwq_stock_empty(&stock, keyed);
+	KUNIT_EXPECT_EQ(test, bytes_of(keyed->quota), own);
+	/* A quota that refuses many may have room for one. */
+	WRITE_ONCE(kwq_max_user_bytes, own + keyed->small_bytes);
+	KUNIT_ASSERT_TRUE(test, kwq_test_fill_stock(&stock, keyed, &key, 2));
+	KUNIT_EXPECT_EQ(test, bytes_of(keyed->quota), own + keyed->small_bytes);
+	KUNIT_EXPECT_FALSE(test, kwq_test_fill_stock(&stock, keyed, &large, 1));
+	KUNIT_EXPECT_EQ(test, stock.lacking, kwq_item_bytes(keyed, large.len));
+	kwq_stock_empty(&stock, keyed);
+	kwq_keyed_put(keyed);
 }
 
 /* Calls @fn as a user without capabilities. */
@@ -494,8 +490,9 @@ static void large_queue_is_freed_elsewhere(struct kunit *test)
 	KUNIT_ASSERT_PTR_EQ(test, handed_over, keyed);
 	alices = keyed->quota;
 	KUNIT_EXPECT_EQ(test, alices->nr_queues, 1);
-	KUNIT_EXPECT_TRUE(test, list_is_singular(&alices->ending));
-	KUNIT_EXPECT_LE(test, keyed->nr_bytes, bytes_of(alices));
+	KUNIT_EXPECT_EQ(test, alices->nr_ends_begun, 1);
+	KUNIT_EXPECT_EQ(test, alices->nr_ends_over, 0);
+	KUNIT_EXPECT_EQ(test, keyed->nr_bytes + keyed->own_bytes, bytes_of(alices));
 	kwq_keyed_free_async(keyed);
 }
 
@@ -598,8 +595,8 @@ static void create_waits_for_what_is_being_freed(struct kunit *test)
 		kwq_keyed_put(creator.keyed);
 }
 
-/* O8: an end wakes one waiter, and each waiter the next. */
-static void end_is_passed_on(struct kunit *test)
+/* O4: all callers that wait for an end try again, and one finds room. */
+static void end_wakes_all(struct kunit *test)
 {
 	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
 	struct kwq_test_thread threads[3];
@@ -655,6 +652,7 @@ static void create_waits_for_no_later_end(struct kunit *test)
 	struct quota_test *t = test->priv;
 	struct kwq_keyed *first = create_for(test, &t->ns, FIRST);
 	struct kwq_keyed *second = create_for(test, &t->ns, SECOND);
+	struct kwq_keyed *bobs = create_for(test, &init_user_ns, BOB);
 	struct kwq_test_thread thread;
 	struct kwq_quota_ends ends;
 	struct creator creator;
@@ -662,9 +660,11 @@ static void create_waits_for_no_later_end(struct kunit *test)
 	WRITE_ONCE(kwq_max_queues, 1);
 	begin_end(test, first);
 	/* A caller waits for queues that count in its quotas, and for no others. */
-	kwq_quota_begin_wait(&ends);
-	KUNIT_EXPECT_TRUE(test, kwq_quota_expect_end(&ends, &t->ns, KUIDT_INIT(SECOND)));
-	KUNIT_EXPECT_FALSE(test, kwq_quota_expect_end(&ends, &init_user_ns, KUIDT_INIT(BOB)));
+	kwq_quota_begin_wait(&ends, second->quota);
+	KUNIT_EXPECT_TRUE(test, kwq_quota_expect_end(&ends));
+	kwq_quota_begin_wait(&ends, bobs->quota);
+	KUNIT_EXPECT_FALSE(test, kwq_quota_expect_end(&ends));
+	kwq_keyed_put(bobs);
 	start_create(test, &thread, &creator);
 	begin_end(test, second);
 	kwq_keyed_free_async(first);
@@ -689,7 +689,7 @@ static struct kwq_quota *refuse_and_end(struct user_namespace *ns, kuid_t owner,
 		KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(quota), -EDQUOT);
 		alices->refs++;		/* keeps it for the checks */
 		kwq_keyed_free_async(to_end);
-		kwq_test_wait_until(test, list_empty_careful(&alices->ending));
+		kwq_test_wait_until(test, READ_ONCE(alices->nr_ends_over));
 		alices->refs--;
 		to_end = NULL;
 	}
@@ -734,7 +734,7 @@ static void queue_that_is_worked_on_ends_elsewhere(struct kunit *test)
 	kunit_deactivate_static_stub(test, kwq_keyed_free_async);
 	kunit_deactivate_static_stub(test, kwq_keyed_is_worked_on);
 	KUNIT_ASSERT_PTR_EQ(test, handed_over, keyed);
-	KUNIT_EXPECT_TRUE(test, list_is_singular(&keyed->quota->ending));
+	KUNIT_EXPECT_TRUE(test, keyed->is_expected_to_end);
 	kwq_keyed_free_async(keyed);
 }
 
@@ -753,13 +753,15 @@ static void raised_limit_is_told(struct kunit *test, unsigned long *limit)
 {
 	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
 	struct poller poller = { .told = ATOMIC_INIT(0) };
+	struct kwq_quota *refuser;
 	unsigned long before = *limit;
 
 	init_waitqueue_func_entry(&poller.entry, tell);
-	add_wait_queue(&keyed->of_queue.pollers, &poller.entry);
 	/* Below present use: nothing more is granted, and nothing is taken away. */
 	KUNIT_EXPECT_EQ(test, set(&kwq_quota_bytes_ops, limit, 1), 0);
-	KUNIT_EXPECT_FALSE(test, has_room(keyed));
+	refuser = kwq_quota_refuser(keyed, 1);
+	KUNIT_ASSERT_NOT_NULL(test, refuser);
+	add_wait_queue(&refuser->room, &poller.entry);
 	KUNIT_EXPECT_EQ(test, add_number(keyed, 0), -EDQUOT);
 	KUNIT_EXPECT_EQ(test, bytes_of(keyed->quota), keyed->own_bytes);
 	KUNIT_EXPECT_EQ(test, atomic_read(&poller.told), 0);
@@ -773,7 +775,7 @@ static void raised_limit_is_told(struct kunit *test, unsigned long *limit)
 	KUNIT_EXPECT_EQ(test, set(&kwq_quota_bytes_ops, limit, 0), 0);
 	KUNIT_EXPECT_LT(test, 1 << 20, *limit);
 	WRITE_ONCE(*limit, before);
-	remove_wait_queue(&keyed->of_queue.pollers, &poller.entry);
+	remove_wait_queue(&refuser->room, &poller.entry);
 	kwq_keyed_put(keyed);
 }
 
@@ -813,17 +815,16 @@ static struct kunit_case quota_test_cases[] = {
 	KUNIT_CASE(machine_has_a_quota),
 	KUNIT_CASE(exempt_queue_refuses_nobody),
 	KUNIT_CASE(limiters_count),
-	KUNIT_CASE(refused_create_is_told_nothing),
 	KUNIT_CASE(poller_is_told_of_room),
+	KUNIT_CASE(refused_add_is_told_of_room),
 	KUNIT_CASE(another_quota_refuses),
-	KUNIT_CASE(refused_queue_goes),
-	KUNIT_CASE(told_queue_goes),
+	KUNIT_CASE(unused_stock_is_given_back),
 	KUNIT_CASE(quota_can_be_read),
 	KUNIT_CASE(queue_itself_counts),
 	KUNIT_CASE(no_memory_for_a_quota),
 	KUNIT_CASE(large_queue_is_freed_elsewhere),
 	KUNIT_CASE(create_waits_for_what_is_being_freed),
-	KUNIT_CASE(end_is_passed_on),
+	KUNIT_CASE(end_wakes_all),
 	KUNIT_CASE(signal_ends_the_wait_of_a_create),
 	KUNIT_CASE(create_waits_for_no_later_end),
 	KUNIT_CASE(queue_ends_before_the_wait_for_it),

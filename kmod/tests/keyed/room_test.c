@@ -7,15 +7,13 @@
 #include "keyed_ops.h"
 #include "tests/thread.h"
 
-/* More than one hold of the lock tells. */
-#define NR_ADDERS	(2 * KWQ_WAKES_PER_HOLD + 1)
+#define NR_ADDERS	17
 
 /* A thread that adds, and waits for room. */
 struct adder {
 	struct kwq_test_thread thread;
 	struct kwq_keyed *keyed;
 	struct kwq_key key;
-	struct kwq_key group;
 	struct kwq_room_wait wait;
 	u8 bytes[1000];
 	int ret;
@@ -35,7 +33,6 @@ static int room_test_init(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	t->keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &one);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(t->keyed));
-	KUNIT_ASSERT_EQ(test, kwq_keyed_provide_adders(t->keyed), 0);
 	t->handle = kwq_handle_open(t->keyed, KWQ_RIGHT_WRITE);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(t->handle));
 	test->priv = t;
@@ -73,9 +70,14 @@ static int add_or_wait_locked(struct adder *a, struct kwq_stock *stock, unsigned
 			return -ESHUTDOWN;
 		ret = kwq_keyed_add_locked(a->keyed, &a->key, &options,
 					   kwq_now_locked(&a->keyed->queue), stock);
-		if (!kwq_keyed_may_find_room(stock, ret))
+		if (ret == -EAGAIN)
 			return ret;
-		err = kwq_keyed_wait_for_room_locked(a->keyed, &a->key, stock, &a->wait, flags);
+		if (!kwq_keyed_may_find_room(stock, ret)) {
+			kwq_leave_room_locked(a->keyed, &a->wait);
+			return ret;
+		}
+		err = kwq_keyed_wait_for_room_locked(a->keyed, &a->key, NULL, stock,
+						     &a->wait, flags);
 	} while (!err);
 	return err;
 }
@@ -85,38 +87,49 @@ static void add_or_wait(void *data)
 	struct adder *a = data;
 	struct kwq_stock stock = {};
 	unsigned long flags;
+	bool again;
+	int err;
 
 	kwq_key_hash(&a->key);
 	do {
-		kwq_stock_fill(&stock, a->keyed, &a->key, 1);
-		kwq_keyed_provide(a->keyed);
 		spin_lock_irqsave(&a->keyed->queue.lock, flags);
 		a->ret = add_or_wait_locked(a, &stock, &flags);
 		kwq_keyed_unlock(a->keyed, flags);
-	} while (a->ret == -EAGAIN && !a->wait.patience.nonblock);
+		again = a->ret == -EAGAIN && !a->wait.patience.nonblock;
+		if (again) {
+			err = kwq_stock_fill_or_wait(&stock, a->keyed, &a->key, NULL, 1, &a->wait);
+			if (err)
+				a->ret = a->wait.err ?: err;
+			again = !err;
+		}
+	} while (again);
 	kwq_stock_empty(&stock, a->keyed);
+	kwq_keyed_provide(a->keyed);
 }
 
-static int nr_waiting(struct kwq_keyed *keyed)
+static int nr_sleepers(struct wait_queue_head *head)
 {
 	unsigned long flags;
 	struct list_head *at;
 	int nr = 0;
 
-	spin_lock_irqsave(&keyed->queue.lock, flags);
-	list_for_each(at, &keyed->adders->list)
+	spin_lock_irqsave(&head->lock, flags);
+	list_for_each(at, &head->head)
 		nr++;
-	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+	spin_unlock_irqrestore(&head->lock, flags);
 	return nr;
 }
 
-/* Starts an adder that uses this handle of the queue, and returns once it waits. */
-static struct adder *start_by(struct kunit *test, struct kwq_handle *handle, int i, u8 byte,
-			      u32 len, ktime_t deadline)
+static int nr_waiting(struct kwq_keyed *keyed)
+{
+	return nr_sleepers(&keyed->adders);
+}
+
+static struct adder *prepare(struct kunit *test, struct kwq_handle *handle, int i, u8 byte,
+			     u32 len, ktime_t deadline)
 {
 	struct room_test *t = test->priv;
 	struct adder *a = &t->adders[i];
-	int before = nr_waiting(t->keyed);
 
 	memset(a, 0, sizeof(*a));
 	memset(a->bytes, byte, sizeof(a->bytes));
@@ -124,7 +137,17 @@ static struct adder *start_by(struct kunit *test, struct kwq_handle *handle, int
 	a->key = (struct kwq_key){ a->bytes, len };
 	a->wait.patience.deadline = deadline;
 	a->wait.handle = handle;
-	a->wait.bytes = 1000;
+	return a;
+}
+
+/* Starts an adder that uses this handle of the queue, and returns once it waits. */
+static struct adder *start_by(struct kunit *test, struct kwq_handle *handle, int i, u8 byte,
+			      u32 len, ktime_t deadline)
+{
+	struct room_test *t = test->priv;
+	int before = nr_waiting(t->keyed);
+	struct adder *a = prepare(test, handle, i, byte, len, deadline);
+
 	kwq_test_thread_start(test, &a->thread, add_or_wait, a);
 	kwq_test_wait_until(test, nr_waiting(t->keyed) > before);
 	return a;
@@ -147,17 +170,19 @@ static void expect_nobody_waits(struct kunit *test)
 {
 	struct room_test *t = test->priv;
 
-	const struct kwq_adders *adders = t->keyed->adders;
-
-	KUNIT_EXPECT_TRUE(test, list_empty(&adders->list));
-	KUNIT_EXPECT_TRUE(test, RB_EMPTY_ROOT(&adders->by_size[0]));
-	KUNIT_EXPECT_TRUE(test, RB_EMPTY_ROOT(&adders->by_size[1]));
-	KUNIT_EXPECT_TRUE(test, RB_EMPTY_ROOT(&adders->by_group));
-	KUNIT_EXPECT_TRUE(test, RB_EMPTY_ROOT(&adders->by_key));
+	KUNIT_EXPECT_EQ(test, nr_waiting(t->keyed), 0);
 	KUNIT_EXPECT_FALSE(test, t->keyed->owes & KWQ_OWES_ADDERS);
-	KUNIT_EXPECT_EQ(test, adders->items_told, 0);
-	KUNIT_EXPECT_EQ(test, adders->bytes_told, 0);
 	KUNIT_EXPECT_EQ(test, t->keyed->queue.nr_drainers, 0);
+}
+
+/* As if an item had gone. */
+static void make_room(struct kwq_keyed *keyed)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	keyed->adders_may_fit = true;
+	kwq_keyed_unlock(keyed, flags);
 }
 
 /* Q19: each room tells the first adder. */
@@ -178,33 +203,36 @@ static void adders_go_on_in_order(struct kunit *test)
 	expect_nobody_waits(test);
 }
 
-/* Q19, O8: one hold tells a few, and no more than find room. */
-static void hold_tells_a_few(struct kunit *test)
+/* Q19, O8: one hold tells one, and whoever was told tells the next one as long as there is room. */
+static void hold_tells_one(struct kunit *test)
 {
 	struct room_test *t = test->priv;
 	struct kwq_keyed *keyed = t->keyed;
 	unsigned long flags;
-	int i;
+	int i, left;
 
 	KUNIT_EXPECT_EQ(test, add_byte(keyed, 0), KWQ_ADDED);
 	for (i = 0; i < NR_ADDERS; i++)
 		start(test, i, i + 1, 1, KTIME_MAX);
 	spin_lock_irqsave(&keyed->queue.lock, flags);
-	kwq_tell_adders_locked(keyed);
-	KUNIT_EXPECT_EQ(test, keyed->adders->items_told, 0);
+	keyed->adders_may_fit = true;
+	kwq_keyed_unlock(keyed, flags);
+	KUNIT_EXPECT_EQ(test, nr_waiting(keyed), NR_ADDERS);
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	KUNIT_EXPECT_FALSE(test, keyed->adders_may_fit);
 	keyed->limits.max_items = 3;
 	kwq_tell_adders_locked(keyed);
-	KUNIT_EXPECT_EQ(test, keyed->adders->items_told, 2);
-	kwq_tell_adders_locked(keyed);
-	KUNIT_EXPECT_EQ(test, keyed->adders->items_told, 2);
-	keyed->limits.max_items = NR_ADDERS + 1;
-	kwq_tell_adders_locked(keyed);
-	KUNIT_EXPECT_EQ(test, keyed->adders->items_told, 2 + KWQ_WAKES_PER_HOLD);
-	KUNIT_EXPECT_EQ(test, keyed->adders->bytes_told,
-			keyed->adders->items_told * kwq_item_bytes(keyed, 1));
+	left = nr_waiting(keyed);
 	kwq_keyed_unlock(keyed, flags);
-	/* Those that were told tell the others. */
-	for (i = 0; i < NR_ADDERS; i++)
+	KUNIT_EXPECT_EQ(test, left, NR_ADDERS - 1);
+	expect_end(test, &t->adders[0], KWQ_ADDED);
+	expect_end(test, &t->adders[1], KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, nr_waiting(keyed), NR_ADDERS - 2);
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	keyed->limits.max_items = NR_ADDERS + 1;
+	keyed->adders_may_fit = true;
+	kwq_keyed_unlock(keyed, flags);
+	for (i = 2; i < NR_ADDERS; i++)
 		expect_end(test, &t->adders[i], KWQ_ADDED);
 	expect_nobody_waits(test);
 }
@@ -215,7 +243,6 @@ static void short_key_goes_before_a_long_one(struct kunit *test)
 	struct room_test *t = test->priv;
 	struct kwq_keyed *keyed = t->keyed;
 	struct adder *first, *second, *third;
-	unsigned long flags;
 
 	keyed->limits.max_items = 100;
 	keyed->limits.max_bytes = kwq_item_bytes(keyed, 1000);
@@ -230,14 +257,13 @@ static void short_key_goes_before_a_long_one(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, remove_byte(keyed, 11), KWQ_WAS_READY);
 	expect_end(test, third, KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, nr_waiting(keyed), 1);
-	spin_lock_irqsave(&keyed->queue.lock, flags);
 	keyed->limits.max_bytes *= 2;
-	kwq_keyed_unlock(keyed, flags);
+	make_room(keyed);
 	expect_end(test, first, KWQ_ADDED);
 	expect_nobody_waits(test);
 }
 
-/* Q19: an add of the key by somebody else ends the wait. */
+/* Q19: an adder whose key came another way needs no room, and no more adders are woken for it. */
 static void key_comes_another_way(struct kunit *test)
 {
 	struct room_test *t = test->priv;
@@ -258,57 +284,6 @@ static void key_comes_another_way(struct kunit *test)
 	expect_nobody_waits(test);
 }
 
-/* As after an add that was refused, with the hashes that the test has chosen. */
-static void wait_for_room(void *data)
-{
-	struct adder *a = data;
-	const struct kwq_stock stock = {
-		.refused_group = &a->group, .refused_bytes = 1, .refused_item = true,
-	};
-	unsigned long flags;
-
-	spin_lock_irqsave(&a->keyed->queue.lock, flags);
-	a->ret = kwq_keyed_wait_for_room_locked(a->keyed, &a->key, &stock, &a->wait, &flags);
-	kwq_keyed_unlock(a->keyed, flags);
-}
-
-/* Q19: keys whose hashes are equal, and groups. */
-static void names_with_one_hash(struct kunit *test)
-{
-	static const u8 names[] = { 1, 2, 3, 4 };
-	struct room_test *t = test->priv;
-	struct kwq_keyed *keyed = t->keyed;
-	unsigned long flags;
-	int i;
-
-	KUNIT_EXPECT_EQ(test, add_byte(keyed, 0), KWQ_ADDED);
-	for (i = 0; i < ARRAY_SIZE(names); i++) {
-		struct adder *a = &t->adders[i];
-
-		a->keyed = keyed;
-		a->key = (struct kwq_key){ &names[i], 1, 7 };
-		a->group = (struct kwq_key){ &names[i], 1, i < 2 ? 5 : 3 };
-		a->wait.patience.deadline = KTIME_MAX;
-		a->wait.handle = t->handle;
-		kwq_test_thread_start(test, &a->thread, wait_for_room, a);
-		kwq_test_wait_until(test, nr_waiting(keyed) > i);
-	}
-	spin_lock_irqsave(&keyed->queue.lock, flags);
-	kwq_tell_adders_of_key_locked(keyed, &t->adders[2].key);
-	kwq_keyed_unlock(keyed, flags);
-	expect_end(test, &t->adders[2], 0);
-	KUNIT_EXPECT_EQ(test, nr_waiting(keyed), 3);
-	spin_lock_irqsave(&keyed->queue.lock, flags);
-	kwq_tell_adders_of_group_locked(keyed, &t->adders[1].group);
-	kwq_keyed_unlock(keyed, flags);
-	expect_end(test, &t->adders[1], 0);
-	KUNIT_EXPECT_EQ(test, nr_waiting(keyed), 2);
-	kwq_keyed_shut_down(keyed);
-	expect_end(test, &t->adders[0], 0);
-	expect_end(test, &t->adders[3], 0);
-	expect_nobody_waits(test);
-}
-
 /* Q19: somebody else's add takes the room for the key in the hold that made it. */
 static void key_comes_in_the_same_hold(struct kunit *test)
 {
@@ -324,7 +299,7 @@ static void key_comes_in_the_same_hold(struct kunit *test)
 	for (i = 0; i < NR_ADDERS; i++)
 		start(test, i, i ? 2 : 1, 1, KTIME_MAX);
 	kwq_key_hash(&old);
-	kwq_stock_fill(&stock, keyed, &old, 1);
+	kwq_test_fill_stock(&stock, keyed, &old, 1);
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_remove_locked(keyed, &old, 0, 0, 0), KWQ_WAS_READY);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_add_locked(keyed, &t->adders[1].key, &options, 0, &stock),
@@ -333,8 +308,53 @@ static void key_comes_in_the_same_hold(struct kunit *test)
 	kwq_stock_empty(&stock, keyed);
 	for (i = 1; i < NR_ADDERS; i++)
 		expect_end(test, &t->adders[i], KWQ_COALESCED);
-	KUNIT_EXPECT_EQ(test, nr_waiting(keyed), 1);
+	KUNIT_EXPECT_EQ(test, nr_waiting(t->keyed), 1);
 	KUNIT_EXPECT_EQ(test, remove_byte(keyed, 2), KWQ_WAS_READY);
+	expect_end(test, &t->adders[0], KWQ_ADDED);
+	expect_nobody_waits(test);
+}
+
+/* As after an add that was refused. */
+static void wait_for_room(void *data)
+{
+	struct kwq_stock stock = {};
+	struct adder *a = data;
+	unsigned long flags;
+
+	spin_lock_irqsave(&a->keyed->queue.lock, flags);
+	a->ret = kwq_keyed_wait_for_room_locked(a->keyed, &a->key, NULL, &stock, &a->wait, &flags);
+	kwq_keyed_unlock(a->keyed, flags);
+}
+
+/* Q19: others take the room before an adder looks, which waits again behind the others. */
+static void room_is_taken(struct kunit *test)
+{
+	static const struct kwq_add_options options = {};
+	struct room_test *t = test->priv;
+	struct kwq_keyed *keyed = t->keyed;
+	struct kwq_key old = { (u8 []){ 0 }, 1 }, new = { (u8 []){ 99 }, 1 };
+	struct kwq_stock stock = {};
+	unsigned long flags;
+	int i;
+
+	KUNIT_EXPECT_EQ(test, add_byte(keyed, 0), KWQ_ADDED);
+	for (i = 0; i < 3; i++)
+		start(test, i, i + 1, 1, KTIME_MAX);
+	kwq_key_hash(&old);
+	kwq_key_hash(&new);
+	kwq_test_fill_stock(&stock, keyed, &new, 1);
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove_locked(keyed, &old, 0, 0, 0), KWQ_WAS_READY);
+	kwq_tell_adders_locked(keyed);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_add_locked(keyed, &new, &options, 0, &stock), KWQ_ADDED);
+	kwq_keyed_unlock(keyed, flags);
+	kwq_stock_empty(&stock, keyed);
+	kwq_test_wait_until(test, nr_waiting(keyed) == 3);
+	KUNIT_EXPECT_EQ(test, remove_byte(keyed, 99), KWQ_WAS_READY);
+	expect_end(test, &t->adders[1], KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, remove_byte(keyed, 2), KWQ_WAS_READY);
+	expect_end(test, &t->adders[2], KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, remove_byte(keyed, 3), KWQ_WAS_READY);
 	expect_end(test, &t->adders[0], KWQ_ADDED);
 	expect_nobody_waits(test);
 }
@@ -386,31 +406,22 @@ static void refusals_are_noted(struct kunit *test)
 {
 	struct room_test *t = test->priv;
 	struct kwq_stock stock = {};
+	unsigned long flags;
 
+	KUNIT_EXPECT_EQ(test, add_byte(t->keyed, 0), KWQ_ADDED);
+	spin_lock_irqsave(&t->keyed->queue.lock, flags);
 	t->keyed->limits.max_bytes = 99;
-	kwq_stock_note_refusal(&stock, t->keyed, &(struct kwq_need){ 1, 7, 9, 99 });
-	KUNIT_EXPECT_EQ(test, stock.refused_bytes, 9);
-	KUNIT_EXPECT_TRUE(test, stock.refused_item);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_find_room(t->keyed, &(struct kwq_need){ 1, 7, 99 },
+						  &stock), -ENOSPC);
+	KUNIT_EXPECT_TRUE(test, t->keyed->owes & KWQ_OWES_ROOM);
 	KUNIT_EXPECT_TRUE(test, kwq_keyed_may_find_room(&stock, -ENOSPC));
-	KUNIT_EXPECT_TRUE(test, kwq_keyed_may_find_room(&stock, -EDQUOT));
+	KUNIT_EXPECT_FALSE(test, kwq_keyed_may_find_room(&stock, -EDQUOT));
 	KUNIT_EXPECT_FALSE(test, kwq_keyed_may_find_room(&stock, KWQ_ADDED));
 	KUNIT_EXPECT_FALSE(test, kwq_keyed_may_find_room(&stock, -ESHUTDOWN));
-	kwq_stock_note_refusal(&stock, t->keyed, &(struct kwq_need){ 0, 9, 0, 99 });
-	KUNIT_EXPECT_EQ(test, stock.refused_bytes, 9);
-	kwq_stock_note_refusal(&stock, t->keyed, &(struct kwq_need){ 0, 9, 9, 100 });
-	KUNIT_EXPECT_FALSE(test, stock.refused_item);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_find_room(t->keyed, &(struct kwq_need){ 0, 9, 100 },
+						  &stock), -ENOSPC);
 	KUNIT_EXPECT_FALSE(test, kwq_keyed_may_find_room(&stock, -ENOSPC));
-}
-
-/* O9: the memory for adders counts, once. */
-static void adders_count(struct kunit *test)
-{
-	struct room_test *t = test->priv;
-	u64 before = t->keyed->own_bytes;
-
-	KUNIT_EXPECT_EQ(test, kwq_keyed_provide_adders(t->keyed), 0);
-	KUNIT_EXPECT_EQ(test, t->keyed->own_bytes, before);
-	KUNIT_EXPECT_LE(test, kwq_keyed_own_bytes("") + sizeof(struct kwq_adders), before);
+	kwq_keyed_unlock(t->keyed, flags);
 }
 
 /* Q19, Q8: a shut down wakes all adders. */
@@ -428,34 +439,6 @@ static void shut_down_ends_all_waits(struct kunit *test)
 	expect_nobody_waits(test);
 }
 
-/* The queue counts for its owner's quota from now on, or no more. */
-static void exempt(struct kwq_keyed *keyed, bool is_exempt)
-{
-	kwq_quota_uncharge(keyed, keyed->reserved + keyed->own_bytes);
-	keyed->exempt = is_exempt;
-	kwq_quota_charge_anyway(keyed, keyed->reserved + keyed->own_bytes);
-}
-
-/* Q19: a quota that has bytes again. */
-static void quota_tells_adders(struct kunit *test)
-{
-	struct room_test *t = test->priv;
-	struct kwq_keyed *keyed = t->keyed;
-	unsigned long before = kwq_max_total_bytes;
-	struct adder *a;
-
-	keyed->limits.max_items = U32_MAX;
-	exempt(keyed, false);
-	WRITE_ONCE(kwq_max_total_bytes, 0);
-	a = start(test, 0, 1, 1, KTIME_MAX);
-	WRITE_ONCE(kwq_max_total_bytes, before);
-	KUNIT_EXPECT_EQ(test, nr_waiting(keyed), 1);
-	kwq_keyed_tell_room(keyed);
-	expect_end(test, a, KWQ_ADDED);
-	exempt(keyed, true);
-	expect_nobody_waits(test);
-}
-
 /* A handle of a queue whose adds go to the queue of the test. */
 static struct kwq_handle *make_front(struct kunit *test)
 {
@@ -466,11 +449,119 @@ static struct kwq_handle *make_front(struct kunit *test)
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(front));
 	KUNIT_ASSERT_EQ(test, kwq_keyed_set_outbox(front, t->keyed, KWQ_RIGHT_WRITE), 0);
-	KUNIT_ASSERT_EQ(test, kwq_keyed_provide_adders(front), 0);
 	handle = kwq_handle_open(front, KWQ_RIGHT_WRITE);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(handle));
 	kwq_keyed_put(front);
 	return handle;
+}
+
+/* The queue counts for its owner's quota from now on, or no more. */
+static void exempt(struct kwq_keyed *keyed, bool is_exempt)
+{
+	kwq_quota_uncharge(keyed, keyed->nr_bytes + keyed->own_bytes);
+	keyed->exempt = is_exempt;
+	kwq_quota_charge_anyway(keyed, keyed->nr_bytes + keyed->own_bytes);
+}
+
+/* Begins to count the queue, and leaves @bytes in its owner's quota. */
+static void leave_bytes(struct kwq_keyed *keyed, u32 bytes)
+{
+	exempt(keyed, false);
+	WRITE_ONCE(kwq_max_user_bytes, atomic64_read(&keyed->quota->bytes) + bytes);
+}
+
+static struct adder *start_in_quota(struct kunit *test, struct kwq_handle *handle, int i, u8 byte,
+				    u32 len, ktime_t deadline)
+{
+	struct room_test *t = test->priv;
+	struct wait_queue_head *room = &t->keyed->quota->room;
+	int before = nr_sleepers(room);
+	struct adder *a = prepare(test, handle, i, byte, len, deadline);
+
+	kwq_test_thread_start(test, &a->thread, add_or_wait, a);
+	kwq_test_wait_until(test, nr_sleepers(room) > before);
+	return a;
+}
+
+/* Q19: a quota that has bytes again wakes those that wait for it, and each tries again. */
+static void quota_tells_adders(struct kunit *test)
+{
+	struct room_test *t = test->priv;
+	struct kwq_keyed *keyed = t->keyed;
+	unsigned long before = kwq_max_user_bytes;
+	struct kwq_quota *quota = keyed->quota;
+	struct adder *large, *late, *killed, *a;
+	s64 bytes;
+
+	keyed->limits.max_items = U32_MAX;
+	KUNIT_EXPECT_EQ(test, add_byte(keyed, 0), KWQ_ADDED);
+	leave_bytes(keyed, 0);
+	bytes = atomic64_read(&quota->bytes);
+	large = start_in_quota(test, t->handle, 0, 1, 1000, KTIME_MAX);
+	late = start_in_quota(test, t->handle, 1, 2, 1, 10);
+	killed = start_in_quota(test, t->handle, 2, 3, 1, KTIME_MAX);
+	a = start_in_quota(test, t->handle, 3, 4, 1, KTIME_MAX);
+	/* O9: while they wait, they have nothing that counts. */
+	KUNIT_EXPECT_EQ(test, atomic64_read(&quota->bytes), bytes);
+	kwq_queue_advance(&keyed->queue, 10);
+	expect_end(test, late, -ETIMEDOUT);
+	kwq_test_thread_signal(&killed->thread);
+	expect_end(test, killed, -ERESTARTSYS);
+	KUNIT_EXPECT_EQ(test, remove_byte(keyed, 0), KWQ_WAS_READY);
+	expect_end(test, a, KWQ_ADDED);
+	kwq_test_wait_until(test, nr_sleepers(&quota->room) == 1);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&quota->bytes), bytes);
+	WRITE_ONCE(kwq_max_user_bytes, before);
+	KUNIT_EXPECT_EQ(test, remove_byte(keyed, 4), KWQ_WAS_READY);
+	expect_end(test, large, KWQ_ADDED);
+	exempt(keyed, true);
+	expect_nobody_waits(test);
+	KUNIT_EXPECT_EQ(test, nr_sleepers(&quota->room), 0);
+}
+
+/* Q19: an adder that finds room in its queue, but none in the quota, lets the next one have it. */
+static void adder_without_memory_leaves_its_room(struct kunit *test)
+{
+	struct room_test *t = test->priv;
+	struct kwq_keyed *keyed = t->keyed;
+	unsigned long before = kwq_max_user_bytes;
+	struct adder *large, *small;
+
+	KUNIT_EXPECT_EQ(test, add_byte(keyed, 0), KWQ_ADDED);
+	large = start(test, 0, 1, 1000, KTIME_MAX);
+	small = start(test, 1, 2, 1, KTIME_MAX);
+	leave_bytes(keyed, 0);
+	KUNIT_EXPECT_EQ(test, remove_byte(keyed, 0), KWQ_WAS_READY);
+	expect_end(test, small, KWQ_ADDED);
+	kwq_test_wait_until(test, nr_sleepers(&keyed->quota->room) == 1);
+	WRITE_ONCE(kwq_max_user_bytes, before);
+	KUNIT_EXPECT_EQ(test, remove_byte(keyed, 2), KWQ_WAS_READY);
+	expect_end(test, large, KWQ_ADDED);
+	exempt(keyed, true);
+	expect_nobody_waits(test);
+}
+
+/* Q8: a shut down of the queue, or of the one that was asked, ends a wait in a quota. */
+static void shut_down_ends_waits_in_a_quota(struct kunit *test)
+{
+	struct room_test *t = test->priv;
+	struct kwq_keyed *keyed = t->keyed;
+	unsigned long before = kwq_max_user_bytes;
+	struct kwq_handle *front = make_front(test);
+	struct adder *away, *here;
+
+	keyed->limits.max_items = U32_MAX;
+	leave_bytes(keyed, 0);
+	away = start_in_quota(test, front->outbox, 0, 1, 1, KTIME_MAX);
+	here = start_in_quota(test, t->handle, 1, 2, 1, KTIME_MAX);
+	kwq_keyed_shut_down(front->keyed);
+	expect_end(test, away, -ESHUTDOWN);
+	kwq_keyed_shut_down(keyed);
+	expect_end(test, here, -ESHUTDOWN);
+	WRITE_ONCE(kwq_max_user_bytes, before);
+	exempt(keyed, true);
+	expect_nobody_waits(test);
+	kwq_handle_close(front);
 }
 
 /* Q8, Q9: a shut down and a drain end the waits in the outbox, but only those for their queue. */
@@ -520,46 +611,6 @@ static void shut_down_before_a_wait_in_the_outbox(struct kunit *test)
 	kwq_handle_close(front);
 }
 
-/* O9: adds that wait count for who makes them, beside the limit for items, up to a limit. */
-static void quota_counts_adds_that_wait(struct kunit *test)
-{
-	struct room_test *t = test->priv;
-	const u32 bytes = 1000 + t->keyed->small_bytes;
-	struct kwq_quota *quota = t->handle->quota;
-	u64 exempt_bytes = atomic64_read(&quota->exempt_bytes);
-	unsigned long before = kwq_max_total_bytes;
-	struct adder *a, *b = &t->adders[1];
-
-	KUNIT_EXPECT_EQ(test, add_byte(t->keyed, 0), KWQ_ADDED);
-	exempt_bytes = atomic64_read(&quota->exempt_bytes);
-	a = start(test, 0, 1, 1, KTIME_MAX);
-	KUNIT_EXPECT_EQ(test, atomic64_read(&quota->exempt_bytes), exempt_bytes + bytes);
-	KUNIT_EXPECT_EQ(test, remove_byte(t->keyed, 0), KWQ_WAS_READY);
-	expect_end(test, a, KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, atomic64_read(&quota->exempt_bytes), exempt_bytes);
-
-	t->handle->exempt = false;
-	WRITE_ONCE(kwq_max_total_bytes, 0);
-	KUNIT_EXPECT_TRUE(test, kwq_quota_charge_call(t->handle, KWQ_CALL_BYTES - bytes));
-	a = start(test, 0, 2, 1, KTIME_MAX);
-	KUNIT_EXPECT_EQ(test, atomic64_read(&quota->call_bytes), KWQ_CALL_BYTES);
-	KUNIT_EXPECT_FALSE(test, kwq_quota_charge_call(t->handle, 1));
-	memset(b, 0, sizeof(*b));
-	b->keyed = t->keyed;
-	b->key = (struct kwq_key){ b->bytes, 1 };
-	b->wait.patience.deadline = KTIME_MAX;
-	b->wait.handle = t->handle;
-	kwq_test_thread_start(test, &b->thread, add_or_wait, b);
-	expect_end(test, b, -EDQUOT);
-	KUNIT_EXPECT_EQ(test, nr_waiting(t->keyed), 1);
-	kwq_quota_uncharge_call(t->handle, KWQ_CALL_BYTES - bytes);
-	WRITE_ONCE(kwq_max_total_bytes, before);
-	KUNIT_EXPECT_EQ(test, remove_byte(t->keyed, 1), KWQ_WAS_READY);
-	expect_end(test, a, KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, atomic64_read(&quota->call_bytes), 0);
-	expect_nobody_waits(test);
-}
-
 /* Q19, L10: adders of a key that only had a count hear of it when one of them adds it. */
 static void adders_of_a_remembered_key(struct kunit *test)
 {
@@ -574,7 +625,7 @@ static void adders_of_a_remembered_key(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, add_byte(t->keyed, 0), KWQ_ADDED);
 	kwq_key_hash(&key);
-	kwq_stock_fill(&stock, t->keyed, &key, 1);
+	kwq_test_fill_stock(&stock, t->keyed, &key, 1);
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_restore_locked(t->keyed, &key, &restored, &extras, 0,
 						       &stock), KWQ_RESTORED);
@@ -587,6 +638,29 @@ static void adders_of_a_remembered_key(struct kunit *test)
 	for (i = 1; i < NR_ADDERS; i++)
 		expect_end(test, &t->adders[i], KWQ_COALESCED);
 	expect_nobody_waits(test);
+}
+
+/* O9: adders of a full quota would wait for each other if they had some of its memory. */
+static void sleeper_gives_its_stock_back(struct kunit *test)
+{
+	struct room_test *t = test->priv;
+	struct kwq_room_wait wait = {
+		.patience = { .deadline = KTIME_MAX, .nonblock = true }, .handle = t->handle,
+	};
+	struct kwq_key key = { "a", 1 };
+	struct kwq_stock stock = {};
+	unsigned long flags;
+
+	KUNIT_ASSERT_TRUE(test, kwq_test_fill_stock(&stock, t->keyed, &key, 1));
+	spin_lock_irqsave(&t->keyed->queue.lock, flags);
+	/* It has released the lock, so the add may find room. */
+	KUNIT_EXPECT_EQ(test, kwq_keyed_wait_for_room_locked(t->keyed, &key, NULL, &stock, &wait,
+							     &flags), 0);
+	KUNIT_EXPECT_FALSE(test, kwq_stock_has_any(&stock));
+	KUNIT_EXPECT_EQ(test, kwq_keyed_wait_for_room_locked(t->keyed, &key, NULL, &stock, &wait,
+							     &flags), -EAGAIN);
+	kwq_keyed_unlock(t->keyed, flags);
+	kwq_stock_empty(&stock, t->keyed);
 }
 
 /* O6: kvfree() may sleep, so a task frees what is left to free before it sets its state. */
@@ -613,21 +687,22 @@ static void sleeper_frees_before_it_sleeps(struct kunit *test)
 
 static struct kunit_case room_test_cases[] = {
 	KUNIT_CASE(adders_go_on_in_order),
-	KUNIT_CASE(hold_tells_a_few),
+	KUNIT_CASE(hold_tells_one),
 	KUNIT_CASE(short_key_goes_before_a_long_one),
 	KUNIT_CASE(key_comes_another_way),
-	KUNIT_CASE(names_with_one_hash),
 	KUNIT_CASE(key_comes_in_the_same_hold),
+	KUNIT_CASE(room_is_taken),
 	KUNIT_CASE(adder_that_leaves_passes_room_on),
 	KUNIT_CASE(nonblocking_adder_does_not_wait),
 	KUNIT_CASE(refusals_are_noted),
-	KUNIT_CASE(adders_count),
 	KUNIT_CASE(shut_down_ends_all_waits),
 	KUNIT_CASE(quota_tells_adders),
+	KUNIT_CASE(adder_without_memory_leaves_its_room),
+	KUNIT_CASE(shut_down_ends_waits_in_a_quota),
 	KUNIT_CASE(end_of_a_queue_ends_waits_in_its_outbox),
 	KUNIT_CASE(shut_down_before_a_wait_in_the_outbox),
-	KUNIT_CASE(quota_counts_adds_that_wait),
 	KUNIT_CASE(adders_of_a_remembered_key),
+	KUNIT_CASE(sleeper_gives_its_stock_back),
 	KUNIT_CASE(sleeper_frees_before_it_sleeps),
 	{}
 };

@@ -450,6 +450,8 @@ static void quota_counts_values(struct kunit *test)
 	struct values_test *t = test->priv;
 	struct kwq_keyed *keyed = t->keyed;
 	unsigned long before = kwq_max_total_bytes;
+	atomic64_t *charged = &keyed->quota->exempt_bytes;
+	s64 own = atomic64_read(charged);
 	struct got got;
 
 	add(t, "a", "old");
@@ -462,10 +464,14 @@ static void quota_counts_values(struct kunit *test)
 	expect_counts(test, 1, 1, 3);
 	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, KWQ_VALUE_MAX, 0,
 					&(struct kwq_add_options){}), KWQ_COALESCED);
-	KUNIT_EXPECT_GE(test, keyed->reserved, KWQ_VALUE_MAX);
-	/* Bytes that are not used go back. */
+	KUNIT_EXPECT_GE(test, atomic64_read(charged), KWQ_VALUE_MAX);
+	/* What is kept as it was, and what was replaced, counts no more. */
+	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, KWQ_VALUE_MAX, KWQ_ADD_KEEP_VALUE,
+					&(struct kwq_add_options){}), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, atomic64_read(charged), own + nr_bytes(t));
 	KUNIT_EXPECT_EQ(test, add(t, "a", "new"), KWQ_COALESCED);
-	KUNIT_EXPECT_LT(test, keyed->reserved, nr_bytes(t) + 2 * KWQ_QUOTA_STEP);
+	KUNIT_EXPECT_EQ(test, atomic64_read(charged), own + nr_bytes(t));
+	KUNIT_EXPECT_LT(test, nr_bytes(t), KWQ_VALUE_MAX);
 	EXPECT_GET(test, t->x, &got, "a=new");
 }
 
@@ -583,8 +589,7 @@ static int add_to_group(struct values_test *t, const char *key, u32 flags, u32 v
 		ret = kwq_keyed_add_with_locked(t->keyed, &k, &(struct kwq_add_options){}, &extras,
 						0, stock);
 		kwq_keyed_unlock(t->keyed, irqs);
-	} while (ret == -EAGAIN && kwq_stock_fill(stock, t->keyed, &k, 1) &&
-		 kwq_stock_fill_group(stock, t->keyed, &extras.group));
+	} while (ret == -EAGAIN && !kwq_stock_fill(stock, t->keyed, &k, &extras, 1));
 	kwq_stock_empty(stock, t->keyed);
 	kvfree(extras.value);
 	return ret;
@@ -645,7 +650,7 @@ static int restore(struct values_test *t, const char *name, const struct kwq_res
 
 	kwq_key_hash(&key);
 	do {
-		kwq_stock_fill(&stock, t->keyed, &key, 1);
+		kwq_test_fill_stock(&stock, t->keyed, &key, 1);
 		spin_lock_irqsave(&t->keyed->queue.lock, flags);
 		ret = kwq_keyed_restore_locked(t->keyed, &key, restored, &extras,
 					       kwq_now_locked(&t->keyed->queue), &stock);

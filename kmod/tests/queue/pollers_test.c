@@ -365,6 +365,15 @@ static void put_timer_off(struct pollers_test *t, ktime_t until)
 	spin_unlock_irqrestore(&t->queue.lock, flags);
 }
 
+static void tell_of_room(struct kwq_queue *queue)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	kwq_tell_pollers_locked(queue, KWQ_TELL_ROOM);
+	kwq_unlock_and_wake(queue, flags);
+}
+
 static void caller_pays_for_its_wake_ups(struct kunit *test)
 {
 	struct pollers_test *t = test->priv;
@@ -372,7 +381,7 @@ static void caller_pays_for_its_wake_ups(struct kunit *test)
 	/* O8 Q5: it does not wait for the timer, whose time comes soon, but not now. */
 	put_timer_off(t, NEVER);
 	all_come(t);
-	kwq_tell_pollers_of_room(&t->queue);
+	tell_of_room(&t->queue);
 	KUNIT_EXPECT_EQ(test, t->told, NR_POLLERS);
 	KUNIT_EXPECT_EQ(test, t->wake_at, KWQ_PAYS_WITHIN_NS);
 	KUNIT_EXPECT_EQ(test, t->queue.wake_at, KTIME_MAX);
@@ -386,7 +395,7 @@ static void caller_does_not_pay_for_all_others(struct kunit *test)
 	put_timer_off(t, NEVER);
 	all_come(t);
 	t->goes_on = 100 * NR_POLLERS;
-	kwq_tell_pollers_of_room(&t->queue);
+	tell_of_room(&t->queue);
 	KUNIT_EXPECT_GE(test, t->told, NR_POLLERS);
 	KUNIT_EXPECT_LE(test, t->told, 4 * NR_POLLERS);
 	KUNIT_EXPECT_TRUE(test, kwq_owes_pollers_locked(&t->queue));
@@ -402,11 +411,11 @@ static void killed_caller_leaves_waiters_to_the_timer(struct kunit *test)
 	all_come(t);
 	allow_signal(SIGKILL);
 	send_sig(SIGKILL, current, 1);
-	kwq_tell_pollers_of_room(&t->queue);
+	tell_of_room(&t->queue);
 	KUNIT_EXPECT_EQ(test, t->told, KWQ_POLLERS_PER_HOLD);
 	KUNIT_EXPECT_EQ(test, t->queue.wake_at, 0);
 	put_timer_off(t, 0);
-	kwq_tell_pollers_of_room(&t->queue);
+	tell_of_room(&t->queue);
 	disallow_signal(SIGKILL);
 	flush_signals(current);
 	kwq_test_wait_until(test, READ_ONCE(t->told) == 2 * NR_POLLERS);
