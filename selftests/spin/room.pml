@@ -12,7 +12,7 @@
 #ifndef REMOVES
 #define REMOVES	2
 #endif
-/* The queue is full of the last one. All adders but one have the first. */
+/* The queue is full of the last one. Half of the adders have the second, the others the first. */
 #define KEYS	3
 
 #include "model/room.pml"
@@ -24,7 +24,7 @@ init {
 		has[2] = true;
 		nr_items = 1;
 		do
-		:: a < ADDERS -> key_of[a] = !a; run room_adder(a, a & 1); a++
+		:: a < ADDERS -> key_of[a] = a < ADDERS / 2; run room_adder(a, a & 1); a++
 		:: else -> break
 		od;
 		run plain_adder(0);

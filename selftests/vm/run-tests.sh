@@ -175,7 +175,7 @@ contents_for() {
 }
 
 run() {
-	local programs contents suite nats_server promtool
+	local programs contents suite nats_server prometheus
 
 	# With PREEMPT_RT lockdep treats every lock as an rt_mutex, which makes the debug kernel much slower. KCSAN is slow
 	# because it waits.
@@ -202,9 +202,10 @@ run() {
 			{ lost "$1" 'could not be built'; return; }
 		# Without it the tests of replicas are skipped, which counts as failed.
 		nats_server=$("$VM/unpacked.sh" trixie nats-server)/usr/sbin/nats-server || nats_server=
-		# Debian 12 has it in another package.
-		promtool=$("$VM/unpacked.sh" host promtool 2>/dev/null || "$VM/unpacked.sh" host prometheus)/usr/bin
-		PATH=$PATH:$promtool \
+		# Since Debian 13 promtool is in a package of its own.
+		prometheus=$("$VM/unpacked.sh" host prometheus promtool 2>/dev/null ||
+			"$VM/unpacked.sh" host prometheus)/usr/bin
+		PATH=$PATH:$prometheus \
 			host host env NATS_SERVER="$("$VM/unpacked.sh" host nats-server)/usr/sbin/nats-server" \
 			NATS_SERVER_NEW="$nats_server" \
 			make -C "$TOP/userspace" --no-print-directory O="$BUILD/userspace" test

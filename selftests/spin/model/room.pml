@@ -2,139 +2,131 @@
 /*
  * Adds that wait for room: kmod/keyed/room.c. This model has its own small queue, of which
  * only the keys count. Each hold of the lock is one atomic step, which ends in the unlock.
- *
- * A hold wakes one adder because of room, and one because of its key
- * (KWQ_WAKES_PER_HOLD), so a second one needs another hold.
  */
 bool has[KEYS];			/* is the key in the queue */
-byte nr_items, nr_told;
+byte nr_items;
 
 /* kwq_keyed.adders: first come, first told. An adder that was woken is not in it. */
 chan adders = [ADDERS] of { byte };
-bool told[ADDERS], by_key[ADDERS], sleeps[ADDERS];
+bool sleeps[ADDERS];
 byte key_of[ADDERS];
 
-#define HAS_ROOM	(nr_items + nr_told < ROOM)
+bool adders_may_fit;
+
+#define HAS_ROOM	(nr_items < ROOM)
+#define FITS(a)		(HAS_ROOM || has[key_of[a]])
 #define NOBODY		255
 
 byte one;			/* of the inline functions, used within one step */
-byte i;
+byte i, next;
 
-inline wake(adder)
-{
-	sleeps[adder] = false
-}
-
-/* kwq_tell_adders_locked(), at the unlock */
-inline tell_adders()
-{
-	if
-	:: len(adders) && HAS_ROOM ->
-		adders?one;
-		told[one] = true;
-		nr_told++;
-		wake(one)
-	:: else
-	fi
-}
-
-/* kwq_tell_adders_of_key_locked() */
-inline tell_adders_of(key)
+/* kwq_tell_adders_locked(), at the unlock: wakes the first one that fits */
+inline unlock()
 {
 	one = NOBODY;
 	i = 0;
 	do
-	:: i < ADDERS ->
+	:: adders_may_fit && i < len(adders) ->
+		/* Takes each from the head, and puts it back at the tail, so that all keep their order. */
+		adders?next;
 		if
-		:: one == NOBODY && key_of[i] == key && adders??[eval(i)] -> one = i
-		:: else
-		fi;
-		i++
+#ifndef FIRST_ONE_MUST_FIT
+		:: one == NOBODY && FITS(next) -> one = next
+#else
+		:: one == NOBODY && i == 0 && FITS(next) -> one = next
+#endif
+		:: else -> adders!next; i++
+		fi
 	:: else -> break
 	od;
+	adders_may_fit = false;
 	if
-	:: one != NOBODY -> adders??eval(one); by_key[one] = true; wake(one)
+	:: one != NOBODY -> sleeps[one] = false
 	:: else
 	fi
 }
 
-/* kwq_keyed_insert() */
+/* kwq_keyed_insert(), and the settle behind it */
 inline insert(key)
 {
-#ifndef INSERT_FORGETS_THE_KEY
-	tell_adders_of(key);
-#endif
 	has[key] = true;
-	nr_items++
+	nr_items++;
+	adders_may_fit = true
 }
 
-/* The end of kwq_keyed_wait_for_room_locked() */
-inline leave(me)
+/* kwq_leave_room_locked() */
+inline leave_room()
 {
 	if
-	:: adders??[eval(me)] -> adders??eval(me)
-	:: else
-	fi;
-	if
-	:: told[me] ->
-		told[me] = false;
-#ifndef PROMISE_STAYS
-		nr_told--;
+#ifndef ROOM_IS_KEPT
+	:: was_told -> adders_may_fit = true
 #endif
 	:: else
 	fi;
-	if
-	:: by_key[me] ->
-		by_key[me] = false;
-#ifndef KEY_WAKES_ONLY_ONE
-		tell_adders_of(key_of[me])
-#endif
-	:: else
-	fi
+	was_told = false
 }
 
 /*
- * An add that waits: execute_under_lock() in kmod/device/batch.c. With @may_leave it may get a
- * signal, or reach its deadline, at any time.
+ * An add that waits: execute_entries() in kmod/device/batch.c. It has memory for its item only
+ * after a hold in which it lacked that. With @may_leave it may get a signal, or reach its deadline,
+ * at any time, and may get no memory.
  */
 proctype room_adder(byte me; bool may_leave)
 {
+	bool was_told, has_memory;
+
 again:	atomic {
-		leave(me);
 		if
-		:: has[key_of[me]] -> goto done
-		:: !has[key_of[me]] && nr_items < ROOM ->
+		:: has[key_of[me]] -> leave_room(); unlock(); goto done
+		:: !has[key_of[me]] && HAS_ROOM && has_memory ->
 			insert(key_of[me]);
+			leave_room();
+			unlock();
 			goto done
-		:: else
+		:: !has[key_of[me]] && HAS_ROOM && !has_memory ->
+			unlock();
+			goto fill
+		:: else -> leave_room()
 		fi;
+		has_memory = false;
 #ifndef ADDER_LISTS_ITSELF_LATER
 		adders!me;
 		sleeps[me] = true;
 #endif
-		tell_adders()
+		unlock()
 	}
 #ifdef ADDER_LISTS_ITSELF_LATER
 	atomic { adders!me; sleeps[me] = true };
 #endif
 end_sleep:
 	if
-	:: atomic { !sleeps[me] -> goto again }
+	:: atomic { !sleeps[me] -> was_told = true; goto again }
 	:: atomic {
 		may_leave ->
-		sleeps[me] = false;
-		/* A told adder tries once more, whatever woke it. */
 		if
 #ifndef TOLD_ADDER_JUST_LEAVES
-		:: !adders??[eval(me)] -> goto again
-		:: else -> leave(me)
-#else
-		:: true -> told[me] = false; if :: adders??[eval(me)] -> adders??eval(me) :: else fi
+		/* A told adder tries once more, whatever woke it. */
+		:: !sleeps[me] -> was_told = true; goto again
 #endif
-		fi;
+		:: else ->
+			if
+			:: adders??[eval(me)] -> adders??eval(me)
+			:: else
+			fi;
+			sleeps[me] = false;
+			unlock();
+			goto done
+		fi
 	}
 	fi;
-done:	atomic { sleeps[me] = false; tell_adders() }
+fill:	if
+	:: has_memory = true; goto again
+	:: may_leave ->
+#ifndef NO_MEMORY_KEEPS_THE_ROOM
+		atomic { leave_room(); unlock() }
+#endif
+	fi;
+done:	skip
 }
 
 /* An add that does not wait takes any room. */
@@ -142,10 +134,10 @@ proctype plain_adder(byte key)
 {
 	atomic {
 		if
-		:: !has[key] && nr_items < ROOM -> insert(key)
+		:: !has[key] && HAS_ROOM -> insert(key)
 		:: else
 		fi;
-		tell_adders()
+		unlock()
 	}
 }
 
@@ -166,7 +158,8 @@ end_remove:
 		has[k] = false;
 		nr_items--;
 		times--;
-		tell_adders()
+		adders_may_fit = true;
+		unlock()
 	}
 	:: !times -> break
 	od
@@ -179,9 +172,7 @@ proctype room_quiet()
 
 	timeout ->
 	do
-	:: a < ADDERS ->
-		assert(!sleeps[a] || (nr_items >= ROOM && !has[key_of[a]]));
-		a++
+	:: a < ADDERS -> assert(!sleeps[a] || !FITS(a)); a++
 	:: else -> break
 	od
 }
