@@ -278,11 +278,16 @@ static inline void make_ready(struct kwq_core *core, struct kwq_item *item,
 		   lane == KWQ_LANE_RETURNED && kwq_core_is_small(core));
 }
 
+/* Gives a mark of an item this colour: that of the queue, or the opposite. */
+static inline void set_colour(struct kwq_item *item, u8 mark, u8 colour)
+{
+	item->marks = (item->marks & ~mark) | (colour & mark);
+}
+
 /* K9: an item became dirty. */
 static inline void mark_dirty(const struct kwq_core *core, struct kwq_item *item)
 {
-	if (unlikely((item->marks ^ core->marks) & KWQ_MARK_DIRTY))
-		item->marks ^= KWQ_MARK_DIRTY;
+	set_colour(item, KWQ_MARK_DIRTY, core->marks);
 }
 
 /* Without a flush all marks in use have the queue's colour. */
@@ -335,10 +340,9 @@ static void carry_run_mark(struct kwq_core *core, struct kwq_item *item)
 	}
 	if (dirty && is_from_before(core, item, KWQ_MARK_DIRTY))
 		flush_one(core);
-	/* The run takes the queue's colour, so that its end does not count. */
-	item->marks ^= KWQ_MARK_RUN;
-	mark_dirty(core, item);
-	item->marks ^= KWQ_MARK_DIRTY;
+	/* The end of this run does not count. That of the next one does. */
+	set_colour(item, KWQ_MARK_RUN, core->marks);
+	set_colour(item, KWQ_MARK_DIRTY, ~core->marks);
 }
 
 /* Q12: an add can only raise the priority of a dirty item. */
@@ -1312,6 +1316,14 @@ static noinline void note_start_of_waiting(const struct kwq_core *core, struct k
 	item->since = now;
 }
 
+/* A run has a number of its own, and the colour of the dirty mark that it ends. */
+static inline u8 marks_of_next_run(u8 marks)
+{
+	u8 colour = marks & KWQ_MARK_DIRTY ? KWQ_MARK_DIRTY | KWQ_MARK_RUN : 0;
+
+	return ((marks + KWQ_MARK_NEXT_NUMBER) & KWQ_MARK_NUMBER) | colour;
+}
+
 /**
  * kwq_core_take() - hand out a ready item (Q1, Q3, Q5)
  * @core: the core
@@ -1331,10 +1343,7 @@ void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
 	core->nr_ready--;
 	/* A ready item is dirty and not processing. Both change, and no other bit does. */
 	set_state(item, item->state ^ (KWQ_ITEM_DIRTY | KWQ_ITEM_PROCESSING));
-	/* The run has the colour of the dirty mark that it ends. */
-	BUILD_BUG_ON((KWQ_MARK_DIRTY << 1) != KWQ_MARK_RUN);
-	item->marks = (item->marks & (KWQ_MARK_NUMBER | KWQ_MARK_DIRTY)) +
-		      ((item->marks & KWQ_MARK_DIRTY) << 1) + KWQ_MARK_NEXT_NUMBER;
+	item->marks = marks_of_next_run(item->marks);
 	item->holder = holder;
 	if (unlikely(item->state & KWQ_ITEM_WAITING))
 		note_start_of_waiting(core, item, now);

@@ -19,6 +19,20 @@
  * are sorted by numbers. The follower's next call says up to which number it has read. The items
  * up to there leave @told. The others go back to the head of @unread, as a whole.
  *
+ * Four numbers say how far the follower is, each at most the next one:
+ *
+ *   @kept		syncs of changes up to here return
+ *   @read_to		the follower has used what it read up to here, so it has left @told
+ *   @last_told		the follower has read up to here, and the rest is in @unread
+ *   @last		the last change of all
+ *
+ *			@kept		@read_to	@last_told	@last
+ *   a change									grows
+ *   a call begins	as it says	as it says	= @read_to
+ *   it reads items					grows
+ *
+ * @of_queue and @of_queue_told are the same as @last and @last_told for the queue itself.
+ *
  * So if all changes up to a number are kept, then for each item that had changed by then, a state
  * is kept that is not older. A sync of that number returns. No change up to it can be missed:
  * either it gave its item a number, or the item was unread, with a smaller number.
