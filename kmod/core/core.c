@@ -1034,6 +1034,17 @@ int kwq_core_restore(struct kwq_core *core, struct kwq_item *item,
 }
 
 /**
+ * kwq_core_limiter() - the limiters of a core
+ * @core: the core
+ *
+ * Return: the limiters; NULL for a small core that has the default one.
+ */
+struct kwq_rate_limiter *kwq_core_limiter(const struct kwq_core *core)
+{
+	return kwq_core_is_small(core) ? core->limiter : &kwq_bulk_of(core)->limiter;
+}
+
+/**
  * kwq_core_limits() - how a core limits retries
  * @core: the core
  *
@@ -1041,50 +1052,28 @@ int kwq_core_restore(struct kwq_core *core, struct kwq_item *item,
  */
 const struct kwq_limiter_config *kwq_core_limits(const struct kwq_core *core)
 {
-	switch (core->form) {
-	case KWQ_SMALL:
-		return &kwq_default_limits;
-	case KWQ_SMALL_LIMITED:
-		return &core->limiter->config;
-	}
-	return &kwq_bulk_of(core)->limiter.config;
-}
+	const struct kwq_rate_limiter *limiter = kwq_core_limiter(core);
 
-/**
- * kwq_core_limiter() - the limiters of a core
- * @core: the core
- *
- * Return: the limiters; NULL for a small core that has the default ones.
- */
-struct kwq_rate_limiter *kwq_core_limiter(const struct kwq_core *core)
-{
-	switch (core->form) {
-	case KWQ_SMALL:
-		return NULL;
-	case KWQ_SMALL_LIMITED:
-		return core->limiter;
-	}
-	return &kwq_bulk_of(core)->limiter;
+	return limiter ? &limiter->config : &kwq_default_limits;
 }
 
 /**
  * kwq_core_own_limiter() - give limiters of its own to a small core
  * @core: the core; its kwq_core_limiter() is NULL
- * @limiter: the limiters; initialised here to the present state
+ * @limiter: the limiters; initialised here to the default
  */
 void kwq_core_own_limiter(struct kwq_core *core, struct kwq_rate_limiter *limiter)
 {
 	kwq_rate_limiter_init(limiter);
-	limiter->buckets[KWQ_DEFAULT_BUCKET].empty = core->empty;
 	core->limiter = limiter;
-	WRITE_ONCE(core->form, KWQ_SMALL_LIMITED);
 }
 
 static u64 limiters_delay(struct kwq_core *core, u32 requeues, ktime_t now, u32 random)
 {
-	if (core->form == KWQ_SMALL)
-		return kwq_default_limits_when(&core->empty, requeues, now);
-	return kwq_rate_limiter_when(kwq_core_limiter(core), requeues, now, random);
+	struct kwq_rate_limiter *limiter = kwq_core_limiter(core);
+
+	return limiter ? kwq_rate_limiter_when(limiter, requeues, now, random) :
+			 kwq_default_delay(requeues);
 }
 
 /**

@@ -9,18 +9,26 @@
 #include <linux/time64.h>
 #include "limiter.h"
 
-/* L7: client-go's DefaultControllerRateLimiter. */
+#define EACH_ITEM {							\
+	.kind = KWQ_LIMITER_EXPONENTIAL,				\
+	.u.exponential = {						\
+		.base = 5 * NSEC_PER_MSEC,				\
+		.max = 1000 * NSEC_PER_SEC,				\
+	},								\
+}
+
+/* A driver's queue. With a bucket, the last of 200 objects that fail would wait for 10 s. */
 const struct kwq_limiter_config kwq_default_limits = {
+	.nr = 1,
+	.limiters = { EACH_ITEM },
+};
+
+/* L7: client-go's DefaultControllerRateLimiter, for queues of keys. */
+const struct kwq_limiter_config kwq_client_go_limits = {
 	.nr = 2,
 	.limiters = {
+		EACH_ITEM,
 		{
-			.kind = KWQ_LIMITER_EXPONENTIAL,
-			.u.exponential = {
-				.base = 5 * NSEC_PER_MSEC,
-				.max = 1000 * NSEC_PER_SEC,
-			},
-		},
-		[KWQ_DEFAULT_BUCKET] = {
 			.kind = KWQ_LIMITER_BUCKET,
 			.u.bucket = {
 				.period = NSEC_PER_SEC,
@@ -381,10 +389,8 @@ u64 *kwq_rate_limiter_take_table(struct kwq_rate_limiter *limiter)
  */
 void kwq_rate_limiter_init(struct kwq_rate_limiter *limiter)
 {
-	static const struct kwq_limiter_config none;
-
 	memset(limiter, 0, sizeof(*limiter));
-	kwq_rate_limiter_configure(limiter, &none, NULL, 0);
+	kwq_rate_limiter_configure(limiter, &kwq_default_limits, NULL, 0);
 }
 
 /* L2: 5 ms, 10 ms, 20 ms, ... */
@@ -455,24 +461,12 @@ u64 kwq_rate_limiter_when(struct kwq_rate_limiter *limiter, u32 requeues,
 }
 
 /**
- * kwq_default_limits_when() - kwq_rate_limiter_when() of the default limiters
- * @empty: when the bucket was or will be empty; KTIME_MIN at first
+ * kwq_default_delay() - kwq_rate_limiter_when() of the default limiter
  * @requeues: how often the item was rate-limited before
- * @now: current time
  *
  * Return: the delay in ns.
  */
-u64 kwq_default_limits_when(ktime_t *empty, u32 requeues, ktime_t now)
+u64 kwq_default_delay(u32 requeues)
 {
-	const struct kwq_limiter *limiters = kwq_default_limits.limiters;
-	struct kwq_bucket bucket = {
-		/* Whole ns, so @part stays 0: a token arrives each 100 ms. */
-		.empty = *empty,
-		.cost.ns = 100 * NSEC_PER_MSEC,
-		.full.ns = 10 * NSEC_PER_SEC,
-	};
-	u64 delay = take_token(&bucket, limiters[KWQ_DEFAULT_BUCKET].u.bucket.events, now);
-
-	*empty = bucket.empty;
-	return max(delay, exponential(&limiters[0], requeues));
+	return exponential(&kwq_default_limits.limiters[0], requeues);
 }

@@ -27,10 +27,8 @@
 
 #include <linux/kwq_types.h>
 
-/* Index of the bucket in @limiters of the default configuration. */
-#define KWQ_DEFAULT_BUCKET	1
-
 extern const struct kwq_limiter_config kwq_default_limits;
+extern const struct kwq_limiter_config kwq_client_go_limits;
 
 int kwq_limiter_config_check(const struct kwq_limiter_config *config);
 u32 kwq_limiter_nr_pauses(const struct kwq_limiter_config *config);
@@ -44,6 +42,6 @@ void kwq_rate_limiter_configure(struct kwq_rate_limiter *limiter,
 u64 *kwq_rate_limiter_take_table(struct kwq_rate_limiter *limiter);
 u64 kwq_rate_limiter_when(struct kwq_rate_limiter *limiter, u32 requeues,
 			  ktime_t now, u32 random);
-u64 kwq_default_limits_when(ktime_t *empty, u32 requeues, ktime_t now);
+u64 kwq_default_delay(u32 requeues);
 
 #endif /* KWQ_LIMITER_H */

@@ -15,6 +15,7 @@
 #include <linux/workqueue.h>
 #include <kunit/visibility.h>
 #include "compat.h"
+#include "core/limiter.h"
 #include "keyed.h"
 
 /* A queue with at most this many items is freed by the task that drops its last reference. */
@@ -291,6 +292,7 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	static_assert(offsetof(struct kwq_keyed, queue) - offsetof(struct kwq_keyed, of_queue) ==
 		      offsetof(struct kwq_large_queue, queue));
 	kwq_large_queue_init(kwq_large_of(&keyed->queue), keyed->queue.name, clock);
+	kwq_rate_limiter_configure(&keyed->of_core.limiter, &kwq_client_go_limits, NULL, 0);
 	kwq_core_line_holders(&keyed->queue.core);
 	if (limits->no_durations)
 		kwq_queue_measure_no_durations(&keyed->queue);
@@ -334,15 +336,26 @@ int kwq_keyed_set_outbox(struct kwq_keyed *keyed, struct kwq_keyed *outbox, u32 
 /**
  * kwq_keyed_configure() - configure how a queue limits retries
  * @keyed: the queue
- * @config: the configuration; NULL for the default
+ * @config: the configuration; without limiters or NULL for client-go's (L7)
  *
  * Context: process; may sleep.
  * Return: as kwq_configure().
  */
 int kwq_keyed_configure(struct kwq_keyed *keyed, const struct kwq_limiter_config *config)
 {
-	int err = kwq_configure(&keyed->queue, config);
+	struct kwq_limiter_config own = {};
+	int err;
 
+	if (config)
+		own = *config;
+	err = kwq_limiter_config_check(&own);
+	if (err)
+		return err;
+	if (!own.nr) {
+		own.nr = kwq_client_go_limits.nr;
+		memcpy(own.limiters, kwq_client_go_limits.limiters, sizeof(own.limiters));
+	}
+	err = kwq_configure(&keyed->queue, &own);
 	if (err)
 		return err;
 	kwq_keyed_count_limiters(keyed);

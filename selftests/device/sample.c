@@ -562,8 +562,7 @@ TEST_F(link, by_ip)
 #define FLAPS	10000
 
 /*
- * Q2, Q3, Q4, L1 and L7 together: 10,000 flaps, and one in 150 reports fails. That is
- * less than the tokens of the default bucket; more would take long. When one end of a
+ * Q2, Q3, Q4 and L1 together: 10,000 flaps, and one in 150 reports fails. When one end of a
  * pair goes down and up, the carrier of the other end changes, so both flap. Taking a
  * link down takes the most time, because the kernel waits for an RCU grace period.
  */

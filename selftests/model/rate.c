@@ -8,16 +8,13 @@ typedef unsigned __int128 u128;
 
 #define LONGEST	((u128)S64_MAX)
 
-/* L7 */
+/* Of a driver's queue. */
 static const struct kwq_limiter_config by_default = {
-	.nr = 2,
+	.nr = 1,
 	.limiters = {
 		{
 			.kind = KWQ_LIMITER_EXPONENTIAL,
 			.u.exponential = { .base = 5000000, .max = 1000000000000 },
-		}, {
-			.kind = KWQ_LIMITER_BUCKET,
-			.u.bucket = { .period = 1000000000, .events = 10, .burst = 100 },
 		},
 	},
 };

@@ -1367,13 +1367,13 @@ static bool do_when(struct run *run, const struct op *op)
 
 	say(run, number_name(wanted), limiter ?
 	    "kwq_rate_limiter_when(kwq_core_limiter(&t->core), %u, %lld, %u)" :
-	    "kwq_default_limits_when(&t->core.empty, %u, %lld)",
+	    "kwq_default_delay(%u)",
 	    requeues, (long long)run->now, op->value);
 	if (run->out)
 		return true;
 	return answered(run, limiter ?
 			kwq_rate_limiter_when(limiter, requeues, run->now, op->value) :
-			kwq_default_limits_when(&run->core.empty, requeues, run->now), wanted);
+			kwq_default_delay(requeues), wanted);
 }
 
 static void some_backoff(u32 value, struct kwq_backoff *b, u64 *reset)

@@ -331,8 +331,7 @@ enum kwq_phase {
 enum kwq_form {
 	KWQ_LARGE,
 	KWQ_LARGE_ORDERED,	/* with groups or aging: see core/order.h */
-	KWQ_SMALL,		/* with the default limiters */
-	KWQ_SMALL_LIMITED,	/* with limiters of its own */
+	KWQ_SMALL,
 };
 
 /* Bits of @paused of &struct kwq_core, and the number below them. */
@@ -346,8 +345,7 @@ enum kwq_form {
  * @first_ready: small: the first ready item in @items; @items itself without one.
  * @by_time:	small: waiting items by time; equal times in the order of their adds.
  * @dead:	dead items, by the numbers of their deaths.
- * @empty:	KWQ_SMALL: when the bucket of the default limiters was or will be empty.
- * @limiter:	KWQ_SMALL_LIMITED: gives the delays of rate-limited adds.
+ * @limiter:	small: gives the delays of rate-limited adds; NULL for the default.
  * @nr_ready:	ready items.
  * @nr_processing: processing items.
  * @nr_dirty_processing: processing items that are dirty, too (M1).
@@ -378,10 +376,7 @@ struct kwq_core {
 	struct list_head *first_ready;
 	struct rb_root by_time;
 	struct rb_root dead;
-	union {
-		ktime_t empty;
-		struct kwq_rate_limiter *limiter;
-	};
+	struct kwq_rate_limiter *limiter;
 	u32 nr_ready;
 	u32 nr_processing;
 	u32 nr_dirty_processing;
@@ -408,7 +403,6 @@ struct kwq_core {
 #define KWQ_SMALL_CORE(core) {						\
 	.items = LIST_HEAD_INIT((core).items),				\
 	.first_ready = &(core).items,					\
-	.empty = KTIME_MIN,	/* long ago, so the bucket is full */	\
 	.form = KWQ_SMALL,						\
 }
 

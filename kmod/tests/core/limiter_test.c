@@ -394,18 +394,21 @@ static void max_wait_is_over_the_default_too(struct kunit *test)
 {
 	struct limiter_test *t = test->priv;
 
-	/* L6 L7 */
+	/* L6 */
 	t->config.max_wait = 6 * MS;
 	configure(test, 0);
 	KUNIT_EXPECT_EQ(test, when(test, 0, 0), 5 * MS);
 	KUNIT_EXPECT_EQ(test, when(test, 1, 0), 6 * MS);
 }
 
-static void the_default(struct kunit *test)
+static void client_gos_default(struct kunit *test)
 {
+	struct limiter_test *t = test->priv;
 	int i;
 
-	/* L7: like client-go's, the longer of the two. 100 items fail at once: */
+	t->config = kwq_client_go_limits;
+	configure(test, 0);
+	/* L7: the longer of the two. 100 items fail at once: */
 	for (i = 0; i < 100; i++)
 		KUNIT_EXPECT_EQ(test, when(test, 0, 0), 5 * MS);
 	/* and then 10 a second */
@@ -417,7 +420,7 @@ static void the_default(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, when(test, 8, 0), 2200 * MS);
 }
 
-static void the_default_for_one_item(struct kunit *test)
+static void the_default_for_each_item(struct kunit *test)
 {
 	static const u64 ms[] = {
 		5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10240,
@@ -426,11 +429,14 @@ static void the_default_for_one_item(struct kunit *test)
 	ktime_t now = 0;
 	u32 i;
 
-	/* L7 */
 	for (i = 0; i < ARRAY_SIZE(ms); i++) {
 		KUNIT_EXPECT_EQ(test, when(test, i, now), ms[i] * MS);
+		KUNIT_EXPECT_EQ(test, kwq_default_delay(i), ms[i] * MS);
 		now += ms[i] * MS;
 	}
+	/* However many fail at once. */
+	for (i = 0; i < 200; i++)
+		KUNIT_EXPECT_EQ(test, when(test, 0, now), 5 * MS);
 	KUNIT_EXPECT_EQ(test, when(test, 1000, now), 1000 * SEC);
 	KUNIT_EXPECT_EQ(test, when(test, U32_MAX, now), 1000 * SEC);
 }
@@ -440,18 +446,14 @@ static void no_limiters_is_the_default(struct kunit *test)
 	struct limiter_test *t = test->priv;
 	struct kwq_limiter_config *own = &t->limiter.config;
 
-	/* L7: a read returns the default limiters. */
+	/* A read returns the default limiter. */
 	use(test, (struct kwq_limiter)EXPONENTIAL(1, 1), 0);
 	memset(&t->config, 0, sizeof(t->config));
 	configure(test, 0);
-	KUNIT_EXPECT_EQ(test, own->nr, 2);
+	KUNIT_EXPECT_EQ(test, own->nr, 1);
 	KUNIT_EXPECT_EQ(test, own->limiters[0].kind, KWQ_LIMITER_EXPONENTIAL);
 	KUNIT_EXPECT_EQ(test, own->limiters[0].u.exponential.base, 5 * MS);
 	KUNIT_EXPECT_EQ(test, own->limiters[0].u.exponential.max, 1000 * SEC);
-	KUNIT_EXPECT_EQ(test, own->limiters[1].kind, KWQ_LIMITER_BUCKET);
-	KUNIT_EXPECT_EQ(test, own->limiters[1].u.bucket.events, 10);
-	KUNIT_EXPECT_EQ(test, own->limiters[1].u.bucket.period, SEC);
-	KUNIT_EXPECT_EQ(test, own->limiters[1].u.bucket.burst, 100);
 	KUNIT_EXPECT_EQ(test, kwq_limiter_config_check(own), 0);
 }
 
@@ -1139,8 +1141,8 @@ static struct kunit_case limiter_test_cases[] = {
 	KUNIT_CASE(as_many_limiters_as_there_can_be),
 	KUNIT_CASE(max_wait),
 	KUNIT_CASE(max_wait_is_over_the_default_too),
-	KUNIT_CASE(the_default),
-	KUNIT_CASE(the_default_for_one_item),
+	KUNIT_CASE(client_gos_default),
+	KUNIT_CASE(the_default_for_each_item),
 	KUNIT_CASE(no_limiters_is_the_default),
 	KUNIT_CASE(what_is_behind_the_limiters_is_not_kept),
 	KUNIT_CASE_PARAM(check, check_gen_params),

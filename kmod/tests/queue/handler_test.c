@@ -441,11 +441,11 @@ static void failed_item_is_tried_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing->item), 0);
 }
 
-static void default_limiter_is_client_gos(struct kunit *test)
+static void default_limiter_begins_with_5_ms(struct kunit *test)
 {
 	struct handler_test *t = test->priv;
 
-	/* K2 L7 */
+	/* K2 */
 	start(test, 1);
 	t->thing[0].verdict = kwq_result_of(-EAGAIN);
 	kwq_add(&t->queue, &t->thing[0].item);
@@ -1295,7 +1295,7 @@ static struct kunit_case handler_test_cases[] = {
 	KUNIT_CASE(higher_priority_is_handled_first),
 	KUNIT_CASE_PARAM(no_more_are_handled_at_once, active_gen_params),
 	KUNIT_CASE(failed_item_is_tried_again),
-	KUNIT_CASE(default_limiter_is_client_gos),
+	KUNIT_CASE(default_limiter_begins_with_5_ms),
 	KUNIT_CASE_PARAM(handled_again_after, again_gen_params),
 	KUNIT_CASE(handled_again_at_once),
 	KUNIT_CASE(handled_again_behind_others),
@@ -1340,7 +1340,7 @@ static struct kunit_case handler_test_small_cases[] = {
 	KUNIT_CASE(worker_that_took_long_comes_back),
 	KUNIT_CASE_PARAM(no_more_are_handled_at_once, active_gen_params),
 	KUNIT_CASE(failed_item_is_tried_again),
-	KUNIT_CASE(default_limiter_is_client_gos),
+	KUNIT_CASE(default_limiter_begins_with_5_ms),
 	KUNIT_CASE_PARAM(handled_again_after, again_gen_params),
 	KUNIT_CASE(handled_again_at_once),
 	KUNIT_CASE(handled_again_at_once_and_at_its_time),

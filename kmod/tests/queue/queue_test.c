@@ -13,6 +13,7 @@
 #include <linux/prandom.h>
 #include <linux/sched.h>
 #include "compat.h"
+#include "core/limiter.h"
 #include "tests/core/core_check.h"
 #include "queue/queue.h"
 #include "queue/timer.h"
@@ -1717,7 +1718,7 @@ static void retries_by_the_default(struct kunit *test)
 	u64 delay = 5 * NSEC_PER_MSEC;
 	int i;
 
-	/* L1 L7 L8 L9 */
+	/* L1 L8 L9 */
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(q, &t->a), 0);
 	for (i = 1; i <= 5; i++, delay *= 2) {
 		KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->a),
@@ -1742,7 +1743,7 @@ static void configuration_can_be_read_back(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, config);
 	kwq_read_config(&t->queue, config);
-	KUNIT_EXPECT_EQ(test, config->nr, 2);
+	KUNIT_EXPECT_EQ(test, config->nr, 1);
 	KUNIT_EXPECT_EQ(test, config->dead_after, 0);
 
 	KUNIT_EXPECT_EQ(test, kwq_configure(&t->queue, &retry_config), 0);
@@ -1756,10 +1757,9 @@ static void configuration_can_be_read_back(struct kunit *test)
 	kwq_read_config(&t->queue, config);
 	KUNIT_EXPECT_MEMEQ(test, config, &retry_config, sizeof(*config));
 
-	/* L7 */
 	KUNIT_EXPECT_EQ(test, kwq_configure(&t->queue, NULL), 0);
 	kwq_read_config(&t->queue, config);
-	KUNIT_EXPECT_EQ(test, config->nr, 2);
+	KUNIT_EXPECT_EQ(test, config->nr, 1);
 	KUNIT_EXPECT_EQ(test, config->dead_after, 0);
 }
 
@@ -1948,13 +1948,14 @@ static void limiters_keep_what_was_taken(struct kunit *test)
 	struct kwq_item *items = make_items(test, 102);
 	int i;
 
-	/* L4 L7: 100 tokens are free, and each further one takes 100 ms to arrive. */
+	/* L4: 100 tokens are free, and each further one takes 100 ms to arrive. */
+	KUNIT_EXPECT_EQ(test, kwq_configure(&t->queue, &kwq_client_go_limits), 0);
 	for (i = 0; i < 101; i++)
 		kwq_add_rate_limited(&t->queue, &items[i]);
 	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &items[99]), 5 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &items[100]), 100 * NSEC_PER_MSEC);
-	/* The limiters stay the same. A small queue gets its own (K6). */
-	KUNIT_EXPECT_EQ(test, kwq_configure(&t->queue, NULL), 0);
+	/* The limiters stay the same. */
+	KUNIT_EXPECT_EQ(test, kwq_configure(&t->queue, &kwq_client_go_limits), 0);
 	kwq_add_rate_limited(&t->queue, &items[101]);
 	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &items[101]), 200 * NSEC_PER_MSEC);
 	kwq_shut_down(&t->queue);
@@ -1985,7 +1986,7 @@ static bool configure_without_memory(struct kunit *test, int nth, int *refused)
 	if (err) {
 		KUNIT_EXPECT_EQ(test, err, -ENOMEM);
 		KUNIT_EXPECT_TRUE(test, injected);
-		KUNIT_EXPECT_EQ(test, now.nr, 2);
+		KUNIT_EXPECT_EQ(test, now.nr, 1);
 		++*refused;
 	} else {
 		KUNIT_EXPECT_EQ(test, now.nr, 1);
