@@ -177,6 +177,20 @@ struct kwq_holder {
  *
  * Embed it in the object that needs processing, and initialise it with kwq_item_init(). Its
  * members belong to the queue. An item is in one queue at a time.
+ *
+ * What its two times say, by its state:
+ *
+ *				@since			@dirtied (large core)	@due (small)
+ *	idle			it became idle		-			-
+ *	ready			-			it became dirty		-
+ *	waiting			begin of the wait	it became dirty, if	end of the wait
+ *							it is ready as well
+ *	processing		the hand-out		it became dirty, if	-
+ *							it is dirty as well
+ *	processing and waiting	the hand-out; in a	begin of the wait	end of the wait
+ *				small core the begin of
+ *				a wait that is older
+ *	dead			its death		@death: its number	@death
  */
 struct kwq_item {
 	/* private: all protected like the core */
@@ -198,11 +212,11 @@ struct kwq_item {
 		u64 order;	/* large core, while ready: grows from first to last in its band */
 	};
 	union {
-		ktime_t dirtied;	/* large core: mostly when it became dirty */
-		ktime_t due;		/* small core, while KWQ_ITEM_WAITING: its time */
+		ktime_t dirtied;	/* large core: see above */
+		ktime_t due;		/* small core, while KWQ_ITEM_WAITING */
 		u64 death;		/* while dead: the number of its death */
 	};
-	ktime_t since;			/* of its hand-out, wait, idleness or death */
+	ktime_t since;			/* see above */
 	union {
 		struct kwq_wait wait;		/* large core, while KWQ_ITEM_WAITING */
 		struct rb_node by_time;		/* small core, while KWQ_ITEM_WAITING */
