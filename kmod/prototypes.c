@@ -123,12 +123,16 @@ FUNCTION(bool, refcount_dec_and_test, (refcount_t *));
 FUNCTION(void, refcount_set, (refcount_t *, int));
 
 /* Lists, locks, sleepers */
+FUNCTION(void, __add_wait_queue_entry_tail,
+	 (struct wait_queue_head *, struct wait_queue_entry *));
 FUNCTION(int, __wake_up, (struct wait_queue_head *, unsigned int, int, void *));
 FUNCTION(int, wake_up_process, (struct task_struct *));
 FUNCTION(void, init_waitqueue_func_entry, (struct wait_queue_entry *, wait_queue_func_t));
 FUNCTION(int, hlist_empty, (const struct hlist_head *));
 FUNCTION(int, list_empty, (const struct list_head *));
 FUNCTION(int, list_is_last, (const struct list_head *, const struct list_head *));
+FUNCTION(int, default_wake_function, (struct wait_queue_entry *, unsigned int, int, void *));
+FUNCTION(void, prepare_to_wait, (struct wait_queue_head *, struct wait_queue_entry *, int));
 FUNCTION(bool, prepare_to_wait_exclusive,
 	 (struct wait_queue_head *, struct wait_queue_entry *, int));
 FUNCTION(int, schedule_hrtimeout_range, (ktime_t *, u64, enum hrtimer_mode));
@@ -255,7 +259,7 @@ static void __maybe_unused values(void)
 	VALUE(u32, upper_32_bits((u64)0));
 	VALUE(void *, __vmalloc(size, GFP_KERNEL));
 	VALUE(void *, vmalloc(size));
-	VALUE(int, wait_event_interruptible_exclusive(wait, number));
+	VALUE(int, wait_event_interruptible(wait, number));
 	VALUE(int, wait_event_killable(wait, number));
 	CONDITION(work_pending(work));
 }
@@ -268,7 +272,8 @@ static void __maybe_unused values(void)
  * __acquires __aligned __array array_index_nospec clamp_t compat_ptr_ioctl cond_resched
  * container_of container_of_const __counted_by current_fsgid current_fsuid
  * current_user_ns data_race __field free_page guard hash_add hash_for_each
- * hash_for_each_possible hlist_entry hlist_for_each_entry init_module init_waitqueue_head
+ * hash_for_each_possible hlist_entry hlist_for_each_entry init_module init_wait
+ * init_waitqueue_head
  * kcov_common_handle kcov_remote_start_common likely list_entry list_first_entry
  * list_first_entry_or_null list_for_each_entry list_for_each_entry_reverse list_last_entry
  * list_next_entry lock_map_acquire lock_map_release lockdep_assert_held lockdep_init_map max max3

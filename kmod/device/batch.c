@@ -18,9 +18,8 @@
 #include "words.h"
 
 /*
- * O8: one hold of the lock takes a chunk. The dearest entries are adds with eight limiters,
- * and adds that a quota above 31 user namespaces refuses: 50,000 instructions for 32 of
- * them. The wake-ups of the same hold take 20,000 more.
+ * O8: one hold of the lock takes a chunk. The dearest entries are adds with eight limiters: 50,000
+ * instructions for 32 of them. The wake-ups of the same hold take 20,000 more.
  */
 #define CHUNK_ENTRIES	32
 /* With that many entries, results and hashes, the buffer fits into an allocation of 16 KiB. */
@@ -860,8 +859,10 @@ static noinline int get_many(struct kwq_handle *handle, const struct kwq_batch *
 		err = get_first(handle, batch, &at, patience, batch->keys_len);
 		if (!err && at.taken < batch->nr)
 			err = get_rest(handle, batch, &at);
+		cond_resched();
 		/* Somebody else may have taken the first one with its long key. */
-	} while (!at.taken && err == -EAGAIN && !patience->nonblock);
+	} while (!at.taken && err == -EAGAIN && !patience->nonblock &&
+		 !fatal_signal_pending(current));
 	return at.taken ?: err;
 }
 

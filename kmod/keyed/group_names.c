@@ -189,36 +189,26 @@ noinline void kwq_keyed_leave_group(struct kwq_keyed *keyed, struct kwq_keyed_it
 }
 
 /**
- * kwq_stock_fill_group() - allocate and charge a new group
- * @stock: the stock; kwq_keyed_lacks_group() was true
+ * kwq_stock_fill_group() - allocate a new group
+ * @stock: the stock; kwq_keyed_lacks_group() was true, and the group is charged
  * @keyed: the queue for which it is
  * @name: the group's name
  *
  * Context: process; may sleep.
- * Return: as kwq_stock_fill().
+ * Return: true; false without memory.
  */
-noinline int kwq_stock_fill_group(struct kwq_stock *stock, struct kwq_keyed *keyed,
-				  const struct kwq_key *name)
+noinline bool kwq_stock_fill_group(struct kwq_stock *stock, struct kwq_keyed *keyed,
+				   const struct kwq_key *name)
 {
 	struct kwq_table *table = &kwq_groups_of(keyed)->table;
 	int pages = READ_ONCE(table->pages_wanted);
-	u32 bytes = kwq_keyed_group_bytes(name->len);
 
 	if (pages && !kwq_keyed_enlarge(keyed, table, pages))
-		return -ENOMEM;
-	if (stock->group && stock->group_len == name->len)
-		return 0;
-	if (!kwq_keyed_charge(keyed, bytes)) {
-		stock->lacking = bytes;
-		return -EDQUOT;
-	}
+		return false;
 	stock->group_len = name->len;
 	stock->group = kmalloc(struct_size_t(struct kwq_keyed_group, name, name->len),
 			       GFP_KERNEL_ACCOUNT);
-	if (stock->group)
-		return 0;
-	kwq_quota_uncharge(keyed, bytes);
-	return -ENOMEM;
+	return stock->group;
 }
 
 /**

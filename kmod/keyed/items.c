@@ -313,30 +313,55 @@ static void put_in_stock(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 	stock->small = &ki->by_key;
 }
 
+/*
+ * L10: how many bytes of counts would have to go before a charge. Those of a followed queue stay
+ * until they were read, and the machine's bytes may be those of others: then it is U64_MAX.
+ */
+static u64 bytes_to_drop(const struct kwq_keyed *keyed, u64 bytes)
+{
+	return keyed->changes ? U64_MAX : kwq_quota_missing(keyed, bytes);
+}
+
 /**
  * kwq_keyed_charge() - charge memory that an add is about to allocate
  * @keyed: the queue
  * @bytes: number of bytes
  *
- * L10: if a quota is full, as many bytes of items that are only remembered go first.
+ * L10: if a quota is full, counts of idle keys give up their memory, if they have enough of it.
  *
  * Context: process; may sleep.
- * Return: true; false if a quota refuses.
+ * Return: true; false if a quota refuses. Then the queue's pollers are told once bytes come back.
  */
 bool kwq_keyed_charge(struct kwq_keyed *keyed, u64 bytes)
 {
-	u64 dropped = 0, now;
+	u64 missing;
 
 	while (!kwq_quota_charge(keyed, bytes)) {
-		if (dropped >= bytes)
+		missing = bytes_to_drop(keyed, bytes);
+		/* data_race(): only a guess; nothing is dropped but what is there */
+		if (missing && missing <= data_race(keyed->bytes_remembered))
+			kwq_keyed_drop_remembered(keyed, missing);
+		else if (missing && kwq_quota_watch(keyed, bytes))
 			return false;
-		now = kwq_keyed_drop_remembered(keyed, bytes - dropped);
-		if (!now)
-			return false;
-		dropped += now;
 		cond_resched();
 	}
 	return true;
+}
+
+/**
+ * kwq_keyed_has_memory() - would kwq_keyed_charge() grant the item of a new, short key (Q19)
+ * @keyed: the queue
+ *
+ * Context: process.
+ * Return: true if so; false if the queue's pollers are told later.
+ */
+bool kwq_keyed_has_memory(struct kwq_keyed *keyed)
+{
+	u32 bytes = keyed->small_bytes;
+
+	/* data_race(): after a refusal was noted, remember() keeps no more, so the count is exact */
+	return !kwq_quota_watch(keyed, bytes) ||
+	       bytes_to_drop(keyed, bytes) <= data_race(keyed->bytes_remembered);
 }
 
 /* The most small items that are allocated for one hold of the lock. */
@@ -358,73 +383,67 @@ static noinline void fill_with_many(struct kwq_stock *stock, struct kwq_keyed *k
 		kwq_quota_uncharge(keyed, (nr - got) * keyed->small_bytes);
 }
 
-/* Notes how much was refused. A guess drops nothing. */
-static int charge_stock(struct kwq_stock *stock, struct kwq_keyed *keyed, u32 bytes)
+static bool has_item(const struct kwq_keyed *keyed, const struct kwq_stock *stock,
+		     u32 key_len)
 {
-	if (stock->is_guess ? kwq_quota_charge(keyed, bytes) : kwq_keyed_charge(keyed, bytes))
-		return 0;
-	stock->lacking = bytes;
-	return -EDQUOT;
+	if (is_small(keyed, key_len))
+		return stock->small;
+	return stock->large && stock->large_len == key_len;
 }
 
-static noinline int fill_with_large(struct kwq_stock *stock, struct kwq_keyed *keyed, u32 key_len)
+static bool alloc_large(struct kwq_stock *stock, const struct kwq_keyed *keyed, u32 key_len)
 {
-	u32 bytes = kwq_item_bytes(keyed, key_len);
-	int err;
-
-	/* It was for another key. */
-	if (stock->large)
-		kwq_stock_free(stock, keyed);
-	err = charge_stock(stock, keyed, bytes);
-	if (err)
-		return err;
 	stock->large_len = key_len;
 	stock->large = kmalloc(item_size(keyed, key_len), GFP_KERNEL_ACCOUNT);
-	if (stock->large)
-		return 0;
-	kwq_quota_uncharge(keyed, bytes);
-	return -ENOMEM;
+	return stock->large;
 }
 
-static int fill_with_item(struct kwq_stock *stock, struct kwq_keyed *keyed, u32 key_len, u32 nr)
+static bool alloc_item(struct kwq_stock *stock, const struct kwq_keyed *keyed, u32 key_len)
 {
 	void *small;
-	int err;
 
 	if (!is_small(keyed, key_len))
-		return fill_with_large(stock, keyed, key_len);
-	if (nr > 1 && !stock->small)
-		fill_with_many(stock, keyed, nr);
-	if (stock->small)
-		return 0;
-	err = charge_stock(stock, keyed, keyed->small_bytes);
-	if (err)
-		return err;
+		return alloc_large(stock, keyed, key_len);
 	small = kmem_cache_alloc(cache_of(keyed), GFP_KERNEL);
-	if (!small) {
-		kwq_quota_uncharge(keyed, keyed->small_bytes);
-		return -ENOMEM;
-	}
-	put_in_stock(stock, keyed, small);
-	return 0;
+	if (small)
+		put_in_stock(stock, keyed, small);
+	return small;
 }
 
-static int charge_value(struct kwq_stock *stock, struct kwq_keyed *keyed,
-			const struct kwq_value *value)
+/* Allocates what was charged. What cannot be had is given back. */
+static bool alloc_charged(struct kwq_stock *stock, struct kwq_keyed *keyed,
+			  const struct kwq_key *key, const struct kwq_extras *extras)
 {
-	u32 bytes = kwq_value_bytes(value);
-	int err;
+	bool ret = true;
 
-	if (bytes <= stock->value_bytes)
-		return 0;
-	err = charge_stock(stock, keyed, bytes - stock->value_bytes);
-	if (!err)
-		stock->value_bytes = bytes;
-	return err;
+	if (stock->wants_item && !alloc_item(stock, keyed, key->len)) {
+		kwq_quota_uncharge(keyed, kwq_item_bytes(keyed, key->len));
+		ret = false;
+	}
+	if (stock->wants_group && !kwq_stock_fill_group(stock, keyed, &extras->group)) {
+		kwq_quota_uncharge(keyed, kwq_keyed_group_bytes(extras->group.len));
+		ret = false;
+	}
+	if (stock->wants_value)
+		stock->value_bytes = kwq_value_bytes(extras->value);
+	return ret;
+}
+
+/* All that an add lacked. So adds that take turns in a full quota never hold a part of it. */
+static u32 wanted_bytes(const struct kwq_stock *stock, const struct kwq_keyed *keyed,
+			const struct kwq_key *key, const struct kwq_extras *extras)
+{
+	u32 bytes = stock->wants_item ? kwq_item_bytes(keyed, key->len) : 0;
+
+	if (stock->wants_group)
+		bytes += kwq_keyed_group_bytes(extras->group.len);
+	if (stock->wants_value)
+		bytes += kwq_value_bytes(extras->value);
+	return bytes;
 }
 
 /**
- * kwq_stock_fill() - allocate and charge what an add lacked
+ * kwq_stock_fill() - charge and allocate what an add lacked
  * @stock: the stock
  * @keyed: the queue for which it is
  * @key: the next key
@@ -437,17 +456,23 @@ static int charge_value(struct kwq_stock *stock, struct kwq_keyed *keyed,
 int kwq_stock_fill(struct kwq_stock *stock, struct kwq_keyed *keyed, const struct kwq_key *key,
 		   const struct kwq_extras *extras, u32 nr)
 {
-	int err = 0;
+	u32 bytes;
 
-	if (stock->wants_item)
-		err = fill_with_item(stock, keyed, key->len, nr);
-	if (!err && extras && stock->wants_group)
-		err = kwq_stock_fill_group(stock, keyed, &extras->group);
-	if (!err && extras)
-		err = charge_value(stock, keyed, extras->value);
-	if (!err && !kwq_keyed_provide(keyed))
-		err = -ENOMEM;
-	return err;
+	/* It was for another key, or for another group. */
+	if ((stock->wants_item && stock->large) || (stock->wants_group && stock->group))
+		kwq_stock_free(stock, keyed);
+	if (stock->wants_item && nr > 1 && is_small(keyed, key->len))
+		fill_with_many(stock, keyed, nr);
+	if (has_item(keyed, stock, key->len))
+		stock->wants_item = false;
+	bytes = wanted_bytes(stock, keyed, key, extras);
+	if (bytes && !kwq_keyed_charge(keyed, bytes)) {
+		stock->lacking = bytes;
+		return -EDQUOT;
+	}
+	if (!alloc_charged(stock, keyed, key, extras))
+		return -ENOMEM;
+	return kwq_keyed_provide(keyed) ? 0 : -ENOMEM;
 }
 
 /**
@@ -504,21 +529,19 @@ noinline void kwq_stock_free(struct kwq_stock *stock, struct kwq_keyed *keyed)
 inline void kwq_stock_begin(struct kwq_stock *stock, struct kwq_keyed *keyed,
 			    const struct kwq_key *key, const struct kwq_extras *extras, u32 nr)
 {
-	stock->is_guess = true;
-	/* data_race(): only a guess */
-	if (data_race(keyed->expects_new))
-		fill_with_item(stock, keyed, key->len, nr);
-	if (extras)
-		charge_value(stock, keyed, extras->value);
-	stock->is_guess = false;
-}
+	u32 bytes;
 
-static bool has_item(const struct kwq_keyed *keyed, const struct kwq_stock *stock,
-		     u32 key_len)
-{
-	if (is_small(keyed, key_len))
-		return stock->small;
-	return stock->large && stock->large_len == key_len;
+	/* data_race(): only a guess */
+	stock->wants_item = data_race(keyed->expects_new);
+	stock->wants_value = extras && extras->value;
+	if (nr > 1 && stock->wants_item && is_small(keyed, key->len)) {
+		fill_with_many(stock, keyed, nr);
+		return;
+	}
+	bytes = wanted_bytes(stock, keyed, key, extras);
+	/* Counts are not dropped for a guess. */
+	if (bytes && kwq_quota_charge(keyed, bytes))
+		alloc_charged(stock, keyed, key, extras);
 }
 
 /**
@@ -584,6 +607,8 @@ int kwq_keyed_init_items(struct kwq_keyed *keyed)
 	keyed->small_key_max = SMALL_SIZE + keyed->size_before - item_size(keyed, 0);
 	INIT_LIST_HEAD(&keyed->remembered);
 	init_waitqueue_head(&keyed->adders);
+	init_waitqueue_func_entry(&keyed->in_quota, kwq_quota_tell_pollers);
+	INIT_LIST_HEAD(&keyed->in_quota.entry);
 	return 0;
 }
 
@@ -800,7 +825,11 @@ static noinline void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki
 	keyed->nr_remembered++;
 	keyed->bytes_remembered += kwq_item_bytes(keyed, ki->key_len);
 	ki->is_remembered = true;
-	discard_old_ones(keyed, now);
+	smp_mb(); /* pairs with smp_mb() in kwq_quota_refuser(), which has set that it was wanted */
+	if (unlikely(!keyed->changes && kwq_quota_is_wanted(keyed)))
+		discard(keyed, ki);
+	else
+		discard_old_ones(keyed, now);
 }
 
 /**
@@ -1068,7 +1097,7 @@ static noinline void pay_and_unlock(struct kwq_keyed *keyed, unsigned long flags
 		sweep_groups(keyed, &swept);
 	if (keyed->owes & KWQ_OWES_ROOM)
 		tell_room(keyed);
-	if (keyed->owes & KWQ_OWES_ADDERS && keyed->adders_may_fit)
+	if (kwq_keyed_may_tell_adders(keyed))
 		kwq_tell_adders_locked(keyed);
 	keyed->gone_values = NULL;
 	keyed->owes &= ~KWQ_OWES_VALUES;

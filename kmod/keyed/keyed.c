@@ -191,11 +191,12 @@ static bool lacks_memory(struct kwq_keyed *keyed, const struct kwq_key *key,
 			 struct kwq_keyed_item *ki, const struct kwq_extras *extras,
 			 struct kwq_stock *stock)
 {
-	bool ret = extras->flags & KWQ_ADD_VALUE &&
-		   stock->value_bytes < kwq_value_bytes(extras->value) &&
-		   !(ki && kwq_keyed_keeps_value(keyed, ki, extras));
+	bool ret;
 
 	stock->wants_item = false;
+	stock->wants_value = extras->flags & KWQ_ADD_VALUE && extras->value && !stock->value_bytes &&
+			     !(ki && kwq_keyed_keeps_value(keyed, ki, extras));
+	ret = stock->wants_value;
 	if (!ki)
 		ret |= kwq_keyed_lacks_item(keyed, stock, key->len);
 	if (extras->flags & KWQ_ADD_GROUP)

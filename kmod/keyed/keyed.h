@@ -37,15 +37,15 @@ struct poll_table_struct;
  * @nr_queues: queues here and in all quotas below, without exempt ones; protected by
  *	quota_lock
  * @nr_exempt: the same for exempt queues; protected by quota_lock
- * @nr_ends_begun: how many of the queues in @nr_queues were left to a worker that frees them;
- *	protected by quota_lock. Only used in quotas of users of the initial user namespace
- * @nr_ends_over: how many of these it has freed; as @nr_ends_begun
+ * @ending: queues in @nr_queues that a worker is to free, oldest first, linked by
+ *	&kwq_keyed.end; protected by quota_lock. Only used in quotas of users of the initial
+ *	user namespace
  * @bytes: bytes charged for the queues in @nr_queues
  * @call_bytes: bytes of calls of this user that may take long: see kwq_quota_charge_call()
  * @exempt_bytes: bytes charged for the queues in @nr_exempt, and for such calls of exempt handles;
  *	0 for the machine
  * @is_wanted: bytes were refused here, so whoever gives some back wakes @room
- * @room: pollers and adds that wait for bytes
+ * @room: adds that wait for bytes, and queues whose pollers do
  */
 struct kwq_quota {
 	struct hlist_node node;
@@ -55,8 +55,7 @@ struct kwq_quota {
 	unsigned int refs;
 	unsigned int nr_queues;
 	unsigned int nr_exempt;
-	u64 nr_ends_begun;
-	u64 nr_ends_over;
+	struct list_head ending;
 	atomic64_t bytes;
 	atomic64_t call_bytes;
 	atomic64_t exempt_bytes;
@@ -352,12 +351,16 @@ struct kwq_sync {
  * @ending: L: the last reference was dropped; also read without the lock
  * @quota: quota of the owner, which counts this queue; constant
  * @exempt: the creator had CAP_SYS_RESOURCE; constant
+ * @in_quota: in @room of a quota while pollers have to be told of bytes there; protected by the
+ *	lock there. Its @private is that quota, or the last one; L
  * @owner: user who may unlink the queue; constant
  * @group: group of the queue; constant
  * @mode: permission bits; constant
  * @by_name: in the tree of names.c; unused once @ending is set
  * @posted: L: adds that programs told that the board answered; unused once @ending is set
- * @is_expected_to_end: the quotas expect that a worker frees the queue; protected by quota_lock
+ * @end: in &kwq_quota.ending once @ending is set; protected by quota_lock
+ * @end_number: number of this end among those that a worker takes care of; 0 for none;
+ *	protected by quota_lock
  * @free: work that frees the queue
  * @unlinked: the name was removed; written under the lock of names.c
  *
@@ -409,15 +412,19 @@ struct kwq_keyed {
 	bool board_is_closed;
 	bool ending;
 	bool unlinked;
-	bool is_expected_to_end;
 	struct work_struct work;
 	struct kwq_quota *quota;
+	struct wait_queue_entry in_quota;
 	union {
 		struct {
 			struct rb_node by_name;
 			u64 posted;
 		};
-		struct work_struct free;
+		struct {
+			struct list_head end;
+			u64 end_number;
+			struct work_struct free;
+		};
 	};
 };
 
@@ -591,9 +598,9 @@ struct kwq_extras {
  * @group_len: length of the name that @group has room for
  * @value_bytes: bytes that are charged for the value of the add
  * @wants_item: an add lacked an item
+ * @wants_value: an add lacked the charge of its value
  * @wants_group: an add lacked a group
  * @lacking: out: after -EDQUOT of kwq_stock_fill(), how many bytes were refused
- * @is_guess: it is being filled before an add has lacked anything
  * @never_fits: out: after -ENOSPC, the queue can never have enough room
  */
 struct kwq_stock {
@@ -605,8 +612,8 @@ struct kwq_stock {
 	u32 lacking;
 	u8 group_len;
 	bool wants_item;
+	bool wants_value;
 	bool wants_group;
-	bool is_guess;
 	bool never_fits;
 };
 
@@ -724,6 +731,7 @@ void kwq_stock_begin(struct kwq_stock *stock, struct kwq_keyed *keyed, const str
 u32 kwq_stock_bytes(const struct kwq_stock *stock, const struct kwq_keyed *keyed);
 void kwq_stock_free(struct kwq_stock *stock, struct kwq_keyed *keyed);
 bool kwq_keyed_charge(struct kwq_keyed *keyed, u64 bytes);
+bool kwq_keyed_has_memory(struct kwq_keyed *keyed);
 u64 kwq_keyed_own_bytes(const char *name);
 void kwq_keyed_count_limiters(struct kwq_keyed *keyed);
 int kwq_keyed_init_items(struct kwq_keyed *keyed);
@@ -1077,8 +1085,8 @@ struct kwq_group *kwq_keyed_get_group(struct kwq_keyed *keyed, const struct kwq_
 				      struct kwq_stock *stock);
 void kwq_keyed_put_group(struct kwq_keyed *keyed, struct kwq_group *group);
 void kwq_keyed_leave_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
-int kwq_stock_fill_group(struct kwq_stock *stock, struct kwq_keyed *keyed,
-			 const struct kwq_key *name);
+bool kwq_stock_fill_group(struct kwq_stock *stock, struct kwq_keyed *keyed,
+			  const struct kwq_key *name);
 const struct kwq_keyed_group *kwq_keyed_group_of(const struct kwq_keyed *keyed,
 						 struct kwq_keyed_item *ki);
 void kwq_keyed_sweep_groups(struct kwq_keyed *keyed, struct kwq_swept *swept);
@@ -1114,8 +1122,19 @@ static inline bool kwq_keyed_has_unused_group(const struct kwq_keyed *keyed)
  */
 static inline bool kwq_keyed_has_gone(const struct kwq_keyed *keyed)
 {
-	return keyed->gone || keyed->gone_values || keyed->table.unused ||
+	return keyed->gone || keyed->gone_values || keyed->gone_bytes || keyed->table.unused ||
 	       keyed->tickets.unused || kwq_keyed_has_unused_group(keyed);
+}
+
+/**
+ * kwq_keyed_may_tell_adders() - may adds that wait have found room
+ * @keyed: the queue; its lock held
+ *
+ * Return: true if the next unlock has to look.
+ */
+static inline bool kwq_keyed_may_tell_adders(const struct kwq_keyed *keyed)
+{
+	return keyed->owes & KWQ_OWES_ADDERS && keyed->adders_may_fit;
 }
 
 /**
@@ -1314,14 +1333,17 @@ bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_charge_anyway(struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_uncharge(struct kwq_keyed *keyed, u64 bytes);
 bool kwq_quota_is_short(const struct kwq_keyed *keyed);
+bool kwq_quota_is_wanted(const struct kwq_keyed *keyed);
 struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t user);
 void kwq_quota_put(struct kwq_quota *quota);
 bool kwq_quota_charge_call(const struct kwq_handle *handle, u64 bytes);
 void kwq_quota_count_call(const struct kwq_handle *handle, u64 bytes);
 void kwq_quota_uncharge_call(const struct kwq_handle *handle, u64 bytes);
 void kwq_quota_tell(const struct kwq_keyed *keyed);
-void kwq_quota_poll(const struct kwq_keyed *keyed, struct file *file,
-		    struct poll_table_struct *table);
+int kwq_quota_tell_pollers(struct wait_queue_entry *entry, unsigned int mode, int flags, void *key);
+void kwq_quota_unwatch(struct kwq_keyed *keyed);
+bool kwq_quota_watch(struct kwq_keyed *keyed, u64 bytes);
+u64 kwq_quota_missing(const struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_read(struct kwq_info *info);
 extern unsigned int kwq_max_queues;
 extern unsigned long kwq_max_user_bytes;

@@ -73,6 +73,7 @@ static void free_memory(struct kwq_keyed *keyed)
 /* Nobody else uses the queue. */
 static void free_queue(struct kwq_keyed *keyed)
 {
+	kwq_quota_unwatch(keyed);
 	/* First stop the timer, which makes items ready. */
 	kwq_queue_destroy(&keyed->queue);
 	kwq_keyed_destroy_items(keyed);
@@ -108,7 +109,8 @@ static void retire_queue(struct kwq_keyed *keyed)
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	WRITE_ONCE(keyed->ending, true);
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
-	/* The queue has left the tree of names, so this may take the place of @by_name. */
+	/* The queue has left the tree of names, so these may take the place of @by_name. */
+	keyed->end_number = 0;
 	INIT_WORK(&keyed->free, free_work_fn);
 }
 
@@ -225,8 +227,8 @@ static bool end_leases(struct kwq_queue *queue, ktime_t now)
 	struct kwq_keyed *keyed = container_of(queue, struct kwq_keyed, queue);
 	bool more = kwq_handouts_expire(keyed, now);
 
-	/* A pending worker takes the lock after this hold and sees what is left to free. */
-	if (kwq_keyed_has_gone(keyed) && !keyed->ending)
+	/* A pending worker takes the lock after this hold and sees what is left to do. */
+	if ((kwq_keyed_has_gone(keyed) || kwq_keyed_may_tell_adders(keyed)) && !keyed->ending)
 		kwq_keyed_work_async(keyed);
 	return more;
 }

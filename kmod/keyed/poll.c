@@ -11,12 +11,10 @@
 #define POLL_READY	(EPOLLIN | EPOLLRDNORM)
 #define POLL_ROOM	(EPOLLOUT | EPOLLWRNORM)
 
-/* There is no room without memory for a short key. A poller has joined those that wait for it. */
-static __poll_t mask_of_memory(const struct kwq_keyed *keyed, __poll_t mask)
+/* There is no room without memory for a short key. */
+static __poll_t mask_of_memory(struct kwq_keyed *keyed, __poll_t mask)
 {
-	if (mask & POLL_ROOM && kwq_quota_refuser(keyed, keyed->small_bytes))
-		return mask & ~POLL_ROOM;
-	return mask;
+	return mask & POLL_ROOM && !kwq_keyed_has_memory(keyed) ? mask & ~POLL_ROOM : mask;
 }
 
 /*
@@ -31,10 +29,8 @@ static noinline __poll_t poll_outbox(struct file *file, struct kwq_keyed *outbox
 	unsigned long flags;
 	__poll_t mask = 0;
 
-	if (wants_room || !(poll_requested_events(table) & EPOLLEXCLUSIVE)) {
+	if (wants_room || !(poll_requested_events(table) & EPOLLEXCLUSIVE))
 		poll_wait(file, &outbox->of_queue.pollers, table);
-		kwq_quota_poll(outbox, file, table);
-	}
 	if (!wants_room)
 		return 0;
 	spin_lock_irqsave(&outbox->queue.lock, flags);
@@ -89,8 +85,6 @@ __poll_t kwq_handle_poll(struct kwq_handle *handle, struct file *file,
 	    (!may_get || (outbox && wants_room)))
 		return EPOLLERR;
 	poll_wait(file, &handle->keyed->of_queue.pollers, table);
-	if (may_add && !outbox)
-		kwq_quota_poll(handle->keyed, file, table);
 	spin_lock_irqsave(&queue->lock, flags);
 	if (may_get)
 		mask |= poll_ready_locked(handle, table);

@@ -46,6 +46,9 @@ unsigned long kwq_max_total_bytes;
 
 static DEFINE_MUTEX(quota_lock);
 
+/* Number of ends of queues that were left to a worker; protected by quota_lock. */
+static u64 nr_ends_begun;
+
 /*
  * Grows when a worker has freed a queue, and when a limit is changed; written under quota_lock.
  */
@@ -229,6 +232,7 @@ static struct kwq_quota *make_quotas(const struct user_namespace *ns)
 			return NULL;
 		}
 		init_waitqueue_head(&quota->room);
+		INIT_LIST_HEAD(&quota->ending);
 		quota->parent = quotas_made;
 		quotas_made = quota;
 	}
@@ -408,8 +412,8 @@ void kwq_quota_begin_end(struct kwq_keyed *keyed)
 	if (keyed->exempt)
 		return;
 	guard(mutex)(&quota_lock);
-	keyed->is_expected_to_end = true;
-	top_of(keyed->quota)->nr_ends_begun++;
+	keyed->end_number = ++nr_ends_begun;
+	list_add_tail(&keyed->end, &top_of(keyed->quota)->ending);
 }
 
 /**
@@ -425,8 +429,8 @@ void kwq_quota_end(struct kwq_keyed *keyed)
 	/* In one hold of the lock, so that an end that is over has given its room back. */
 	scoped_guard(mutex, &quota_lock) {
 		count_queue(keyed->quota, keyed->exempt, -1);
-		if (keyed->is_expected_to_end) {
-			top_of(keyed->quota)->nr_ends_over++;
+		if (keyed->end_number) {
+			list_del(&keyed->end);
 			tell_change();
 		}
 		unused = put_quota(keyed->quota);
@@ -445,7 +449,7 @@ void kwq_quota_begin_wait(struct kwq_quota_ends *ends, struct kwq_quota *quota)
 {
 	guard(mutex)(&quota_lock);
 	ends->top = top_of(quota);
-	ends->last = ends->top->nr_ends_begun;
+	ends->last = nr_ends_begun;
 }
 
 /**
@@ -453,13 +457,16 @@ void kwq_quota_begin_wait(struct kwq_quota_ends *ends, struct kwq_quota *quota)
  * @ends: from kwq_quota_begin_wait()
  *
  * Context: process; may sleep.
- * Return: true if fewer queues have ended than were about to end when the wait began.
+ * Return: true if a queue has not ended yet that was about to when the wait began.
  */
 bool kwq_quota_expect_end(struct kwq_quota_ends *ends)
 {
+	const struct kwq_keyed *first;
+
 	guard(mutex)(&quota_lock);
 	ends->seen = change_seq;
-	return ends->top->nr_ends_over < ends->last;
+	first = list_first_entry_or_null(&ends->top->ending, struct kwq_keyed, end);
+	return first && first->end_number <= ends->last;
 }
 
 /**
@@ -624,25 +631,71 @@ void kwq_quota_tell(const struct kwq_keyed *keyed)
 	struct kwq_quota *quota;
 
 	for (quota = keyed->quota; quota; quota = quota->parent)
-		tell_if_wanted(quota);
+		tell_waiters(quota);
+}
+
+/* Tells the pollers of a queue that bytes came back. The next refusal lets it join again. */
+int kwq_quota_tell_pollers(struct wait_queue_entry *entry, unsigned int mode, int flags, void *key)
+{
+	struct kwq_keyed *keyed = container_of(entry, struct kwq_keyed, in_quota);
+
+	list_del_init(&entry->entry);
+	__wake_up(&keyed->of_queue.pollers, TASK_NORMAL, 0, key);
+	return 0;
 }
 
 /**
- * kwq_quota_poll() - let a poller wait for bytes of a queue (Q19)
- * @keyed: the queue
- * @file: the poller's file
- * @table: as for the poll() of &struct file_operations
- *
- * Context: process; may sleep.
+ * kwq_quota_unwatch() - undo kwq_quota_watch()
+ * @keyed: the queue; its lock held, or nobody else uses it
  */
-void kwq_quota_poll(const struct kwq_keyed *keyed, struct file *file,
-		    struct poll_table_struct *table)
+void kwq_quota_unwatch(struct kwq_keyed *keyed)
 {
-	struct kwq_quota *quota;
+	struct kwq_quota *quota = keyed->in_quota.private;
+	unsigned long flags;
 
-	if (!keyed->exempt)
-		for (quota = keyed->quota; quota; quota = quota->parent)
-			poll_wait(file, &quota->room, table);
+	if (!quota)
+		return;
+	spin_lock_irqsave(&quota->room.lock, flags);
+	list_del_init(&keyed->in_quota.entry);
+	spin_unlock_irqrestore(&quota->room.lock, flags);
+	keyed->in_quota.private = NULL;
+}
+
+/* Joins those that wait in a quota. */
+static void watch(struct kwq_keyed *keyed, struct kwq_quota *quota)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	if (keyed->in_quota.private != quota)
+		kwq_quota_unwatch(keyed);
+	keyed->in_quota.private = quota;
+	spin_lock(&quota->room.lock);
+	if (list_empty(&keyed->in_quota.entry))
+		__add_wait_queue_entry_tail(&quota->room, &keyed->in_quota);
+	spin_unlock(&quota->room.lock);
+	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+}
+
+/**
+ * kwq_quota_watch() - let a queue tell its pollers once refused bytes come back (Q19)
+ * @keyed: the queue
+ * @bytes: number of bytes
+ *
+ * The queue waits in the quota, and not its pollers, because a poll by aio has only one wait queue.
+ *
+ * Context: process.
+ * Return: true if its pollers will be told; false if no quota refuses the bytes any more.
+ */
+bool kwq_quota_watch(struct kwq_keyed *keyed, u64 bytes)
+{
+	struct kwq_quota *quota, *before = NULL;
+
+	while ((quota = kwq_quota_refuser(keyed, bytes)) && quota != before) {
+		watch(keyed, quota);
+		before = quota;
+	}
+	return quota;
 }
 
 /**
@@ -664,6 +717,49 @@ bool kwq_quota_is_short(const struct kwq_keyed *keyed)
 		if (!has_bytes(quota, limit_of(quota) / 4))
 			return true;
 	return false;
+}
+
+/**
+ * kwq_quota_is_wanted() - does anybody wait for bytes of a quota
+ * @keyed: a queue that counts there
+ *
+ * The machine's quota does not matter, as for kwq_quota_is_short().
+ *
+ * Context: any.
+ * Return: true if a quota of the queue has refused bytes since it last got some back.
+ */
+bool kwq_quota_is_wanted(const struct kwq_keyed *keyed)
+{
+	const struct kwq_quota *quota;
+
+	if (keyed->exempt)
+		return false;
+	for (quota = keyed->quota; quota != &machine; quota = quota->parent)
+		if (READ_ONCE(quota->is_wanted))
+			return true;
+	return false;
+}
+
+/**
+ * kwq_quota_missing() - how many bytes would have to come back before a charge
+ * @keyed: the queue; not exempt
+ * @bytes: number of bytes to charge
+ *
+ * Context: any.
+ * Return: the number; 0 if none are missing now; U64_MAX if the machine's quota refuses.
+ */
+u64 kwq_quota_missing(const struct kwq_keyed *keyed, u64 bytes)
+{
+	const struct kwq_quota *quota;
+	u64 missing = 0, wanted;
+
+	if (!has_bytes(&machine, bytes))
+		return U64_MAX;
+	for (quota = keyed->quota; quota != &machine; quota = quota->parent) {
+		wanted = atomic64_read(&quota->bytes) + bytes;
+		missing = max(missing, wanted - min(wanted, limit_of(quota)));
+	}
+	return missing;
 }
 
 static u64 call_limit_of(const struct kwq_quota *quota)

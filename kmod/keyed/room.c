@@ -73,7 +73,10 @@ static int wake_adder(struct wait_queue_entry *entry, unsigned int mode, int fla
 	if (key ? key != adder->front :
 	    !kwq_keyed_fits_locked(adder->keyed, adder->key, adder->extras))
 		return 0;
-	return autoremove_wake_function(entry, mode, flags, key);
+	/* Also if its task is awake already, because of something else: it looks whether it was told. */
+	list_del_init(&entry->entry);
+	default_wake_function(entry, mode, flags, key);
+	return 1;
 }
 
 /**
@@ -211,7 +214,8 @@ static int wait_for_memory(struct kwq_keyed *keyed, u32 bytes, struct kwq_room_w
 	if (!quota)
 		return 0;
 	spin_lock_irqsave(&queue->lock, flags);
-	prepare_to_wait(&quota->room, &entry, TASK_INTERRUPTIBLE);
+	/* Exclusive only for its place in the queue: all are woken, the oldest first. */
+	prepare_to_wait_exclusive(&quota->room, &entry, TASK_INTERRUPTIBLE);
 	err = kwq_why_not_wait_locked(queue, &wait->patience);
 	if (!err && !queue->core.shut_down && !kwq_front_is_shut_down(wait->handle->front)) {
 		kwq_join_drainers_locked(queue, &drainer, TASK_INTERRUPTIBLE);
@@ -243,7 +247,6 @@ int kwq_stock_fill_or_wait(struct kwq_stock *stock, struct kwq_keyed *keyed,
 			   struct kwq_room_wait *wait)
 {
 	int err = kwq_stock_fill(stock, keyed, key, extras, nr);
-	u32 bytes;
 
 	if (!err || !wait)
 		return err;
@@ -251,9 +254,8 @@ int kwq_stock_fill_or_wait(struct kwq_stock *stock, struct kwq_keyed *keyed,
 		leave_room(keyed, wait);
 		return err;
 	}
-	/* All that the add needs, or it would not wait while a part of that is there. */
-	bytes = kwq_stock_bytes(stock, keyed) + stock->lacking;
+	/* If there was more in the stock, the next try charges that, too. */
 	kwq_stock_empty(stock, keyed);
-	wait->err = wait_for_memory(keyed, bytes, wait);
+	wait->err = wait_for_memory(keyed, stock->lacking, wait);
 	return wait->err ? err : 0;
 }

@@ -5,6 +5,7 @@
  */
 #include "kwq_test.h"
 
+#include <linux/aio_abi.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 
@@ -1449,6 +1450,37 @@ TEST_F(wait, exclusive_pollers)
 			expect_take(self->q, key);
 	}
 	free(b);
+}
+
+/*
+ * U2: a poll by the kernel's aio, which has one wait queue, of a user who is not exempt from quotas.
+ * io_uring's has two.
+ */
+TEST_F(wait, asynchronous_poll)
+{
+	struct iocb cb = { .aio_lio_opcode = IOCB_CMD_POLL, .aio_buf = POLLIN | POLLOUT };
+	struct iocb *list[] = { &cb };
+	aio_context_t aio = 0;
+	struct io_event event;
+	int q;
+
+	ASSERT_EQ(0, setresuid(-1, 30001, -1));
+	q = new_queue(self->dev);
+	ASSERT_EQ(0, setresuid(-1, 0, -1));
+	ASSERT_LE(0, q);
+	if (syscall(SYS_io_setup, 1, &aio) && errno == ENOSYS)
+		SKIP(return, "this kernel has no aio");
+	cb.aio_fildes = q;
+	ASSERT_EQ(1, syscall(SYS_io_submit, aio, 1, list));
+	ASSERT_EQ(1, syscall(SYS_io_getevents, aio, 1, 1, &event, NULL));
+	EXPECT_EQ(POLLOUT, event.res & (POLLIN | POLLOUT));
+	cb.aio_buf = POLLIN;
+	ASSERT_EQ(1, syscall(SYS_io_submit, aio, 1, list));
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
+	ASSERT_EQ(1, syscall(SYS_io_getevents, aio, 1, 1, &event, NULL));
+	EXPECT_EQ(POLLIN, event.res & (POLLIN | POLLOUT));
+	ASSERT_EQ(0, syscall(SYS_io_destroy, aio));
+	close(q);
 }
 
 /*

@@ -21,8 +21,8 @@ var (
 	ErrExists error = &namedError{"a queue of that name exists", syscall.EEXIST, nil}
 	// ErrFull says that the queue has no room for the key, or for its value.
 	ErrFull error = &namedError{"the queue is full", syscall.ENOSPC, nil}
-	// ErrQuota says that the queues of a user take too much memory, or are too many, or that the caller's calls which wait
-	// for room or copy values take too much.
+	// ErrQuota says that the queues of a user take too much memory, or are too many, or that the caller's calls take too
+	// much.
 	ErrQuota error = &namedError{"the owner of the queue, or the caller, has used up a quota", syscall.EDQUOT, nil}
 	// ErrStale says that the handle lost the item: its lease expired, or it was finished before.
 	ErrStale error = &namedError{"the item is not held any more", syscall.ESTALE, nil}

@@ -327,8 +327,8 @@ int kwq_add(struct kwq *q, const void *key, size_t len);
  *
  * Return: as kwq_add(), or -EAGAIN (no room, and the handle has O_NONBLOCK), -E2BIG (the
  * module cannot wait for room), -EINTR, -ETIMEDOUT. -ENOSPC means that the queue could not
- * hold the key even if it were empty. -EDQUOT means that other calls of the user wait with, or
- * copy, as much memory as calls may have.
+ * hold the key even if it were empty. -EDQUOT means that other calls of the user have as much
+ * memory as calls may have.
  */
 int kwq_add_wait(struct kwq *q, const void *key, size_t len, uint64_t deadline);
 

@@ -502,25 +502,33 @@ static void user_has_a_quota_of_bytes(struct kunit *test)
 	for (n = 0; n < nr - 1; n++)
 		KUNIT_EXPECT_EQ(test, add_number(a, n, 0), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, a->nr_remembered, 1);
+	KUNIT_EXPECT_NOT_NULL(test, kwq_quota_refuser(a, a->small_bytes));
+	KUNIT_EXPECT_TRUE(test, kwq_keyed_has_memory(a));
 	KUNIT_EXPECT_EQ(test, add_number(a, n, 0), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, a->nr_remembered, 0);
+	KUNIT_EXPECT_FALSE(test, kwq_keyed_has_memory(a));
 	KUNIT_EXPECT_EQ(test, add_number(a, nr, 0), -EDQUOT);
-	/* They become no more once less than a quarter of the quota is left. */
-	for (n = 0; n < 3; n++) {
+	/*
+	 * Q19: nothing is remembered after a refusal, because that would need the memory. Later they
+	 * become no more while less than a quarter of the quota is left.
+	 */
+	for (n = 0; n < 4; n++) {
 		KUNIT_EXPECT_EQ(test, add_number(a, n, KWQ_ADD_RATE_LIMITED), KWQ_WAITING);
 		kwq_queue_advance_by(&a->queue, NSEC_PER_SEC);
 		take_next(test, a);
-		KUNIT_EXPECT_EQ(test, a->nr_remembered, 1);
+		KUNIT_EXPECT_EQ(test, a->nr_remembered, !!n);
+		KUNIT_EXPECT_EQ(test, kwq_quota_is_wanted(a), false);
 	}
 	kwq_keyed_put(a);
 	kwq_keyed_put(bobs);
 	WRITE_ONCE(kwq_max_user_bytes, max);
 }
 
-/* L10: a quota that is far beyond its limit takes no more counts than an add needs. */
+/* L10: counts go only if that helps an add, and no more of them than it needs. */
 static void refused_add_drops_no_more_than_it_needs(struct kunit *test)
 {
 	unsigned long max = kwq_max_user_bytes;
+	unsigned long total = kwq_max_total_bytes;
 	struct kwq_keyed *keyed;
 	const struct cred *old;
 	struct cred *cred;
@@ -533,9 +541,17 @@ static void refused_add_drops_no_more_than_it_needs(struct kunit *test)
 	for (n = 0; n < 8; n++)
 		remember_number(test, keyed, n);
 	KUNIT_EXPECT_EQ(test, keyed->nr_remembered, 8);
-	WRITE_ONCE(kwq_max_user_bytes, 0);
+	WRITE_ONCE(kwq_max_user_bytes, keyed->own_bytes);
 	KUNIT_EXPECT_EQ(test, add_number(keyed, n, 0), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, keyed->nr_remembered, 8);
+	WRITE_ONCE(kwq_max_user_bytes, keyed->own_bytes + keyed->nr_bytes);
+	KUNIT_EXPECT_EQ(test, add_number(keyed, n, 0), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, keyed->nr_remembered, 7);
+	/* The machine's bytes may be those of others. */
+	WRITE_ONCE(kwq_max_total_bytes, 0);
+	KUNIT_EXPECT_EQ(test, add_number(keyed, n + 1, 0), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, keyed->nr_remembered, 7);
+	WRITE_ONCE(kwq_max_total_bytes, total);
 	WRITE_ONCE(kwq_max_user_bytes, max);
 	kwq_keyed_put(keyed);
 }

@@ -353,6 +353,66 @@ static void refused_add_is_told_of_room(struct kunit *test)
 	kwq_keyed_put(keyed);
 }
 
+/* Like a write to the module's parameter. */
+static int set(const struct kernel_param_ops *ops, void *limit, unsigned long value)
+{
+	const struct kernel_param param = { .arg = limit };
+	char text[24];
+
+	snprintf(text, sizeof(text), "%lu\n", value);
+	return ops->set(text, &param);
+}
+
+/* Q19: a poll of a queue without memory, which tells its pollers once. */
+static void poll_is_told_of_memory(struct kunit *test)
+{
+	struct quota_test *t = test->priv;
+	struct kwq_keyed *first = create_for(test, &t->ns, FIRST);
+	struct kwq_keyed *second = create_for(test, &t->ns, SECOND);
+	struct kwq_quota *alices = first->quota->parent;
+	struct poller poller = { .told = ATOMIC_INIT(0) };
+
+	init_waitqueue_func_entry(&poller.entry, tell);
+	add_wait_queue(&second->of_queue.pollers, &poller.entry);
+	KUNIT_EXPECT_TRUE(test, kwq_keyed_has_memory(second));
+	WRITE_ONCE(kwq_max_user_bytes, 2 * item_bytes(first) + 2 * first->own_bytes);
+	KUNIT_EXPECT_EQ(test, fill(first), -EDQUOT);
+	KUNIT_EXPECT_FALSE(test, kwq_keyed_has_memory(second));
+	KUNIT_EXPECT_FALSE(test, kwq_keyed_has_memory(second));
+	KUNIT_EXPECT_EQ(test, kwq_test_nr_sleepers(&alices->room), 2);
+	/* Another quota may refuse next. */
+	WRITE_ONCE(kwq_max_user_bytes, second->own_bytes);
+	KUNIT_EXPECT_FALSE(test, kwq_keyed_has_memory(second));
+	KUNIT_EXPECT_EQ(test, kwq_test_nr_sleepers(&alices->room), 1);
+	WRITE_ONCE(kwq_max_user_bytes, 2 * item_bytes(first) + 2 * first->own_bytes);
+	KUNIT_EXPECT_FALSE(test, kwq_keyed_has_memory(second));
+	KUNIT_EXPECT_EQ(test, atomic_read(&poller.told), 0);
+	kwq_keyed_put(first);
+	KUNIT_EXPECT_EQ(test, atomic_read(&poller.told), 1);
+	KUNIT_EXPECT_EQ(test, kwq_test_nr_sleepers(&alices->room), 0);
+	/* An add that is refused is told as well, because an edge-triggered poller waits then. */
+	WRITE_ONCE(kwq_max_user_bytes, second->own_bytes);
+	KUNIT_EXPECT_EQ(test, add_number(second, 0), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, set(&kwq_quota_bytes_ops, &kwq_max_user_bytes, t->max_user_bytes), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&poller.told), 2);
+	remove_wait_queue(&second->of_queue.pollers, &poller.entry);
+	kwq_keyed_put(second);
+}
+
+/* O6: a queue that is freed while it waits in a quota. */
+static void watching_queue_goes(struct kunit *test)
+{
+	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
+	struct kwq_keyed *other = create_for(test, &init_user_ns, ALICE);
+
+	WRITE_ONCE(kwq_max_user_bytes, 1);
+	KUNIT_EXPECT_FALSE(test, kwq_keyed_has_memory(keyed));
+	KUNIT_EXPECT_EQ(test, kwq_test_nr_sleepers(&other->quota->room), 1);
+	kwq_keyed_put(keyed);
+	KUNIT_EXPECT_EQ(test, kwq_test_nr_sleepers(&other->quota->room), 0);
+	kwq_keyed_put(other);
+}
+
 /* Q19: whoever waits has to know which quota refuses. */
 static void another_quota_refuses(struct kunit *test)
 {
@@ -381,6 +441,7 @@ static void unused_stock_is_given_back(struct kunit *test)
 	static const u8 bytes[1024];
 	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
 	struct kwq_key key = { "a", 1 }, large = { bytes, sizeof(bytes) };
+	struct kwq_extras extras = { .flags = KWQ_ADD_VALUE };
 	struct kwq_stock stock = {};
 	s64 own = bytes_of(keyed->quota);
 
@@ -388,7 +449,7 @@ static void unused_stock_is_given_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bytes_of(keyed->quota), own + keyed->small_bytes);
 	KUNIT_ASSERT_TRUE(test, kwq_test_fill_stock(&stock, keyed, &large, 1));
 	KUNIT_EXPECT_EQ(test, bytes_of(keyed->quota), own + keyed->small_bytes + item_bytes(keyed));
-	/* Memory for a key of another length replaces all. */
+	/* Memory for a key of another length takes its place, and that of all else. */
 	large.len--;
 	KUNIT_ASSERT_TRUE(test, kwq_test_fill_stock(&stock, keyed, &large, 1));
 	KUNIT_EXPECT_EQ(test, bytes_of(keyed->quota), own + kwq_item_bytes(keyed, large.len));
@@ -406,6 +467,17 @@ static void unused_stock_is_given_back(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kwq_test_fill_stock(&stock, keyed, &large, 1));
 	KUNIT_EXPECT_EQ(test, stock.lacking, kwq_item_bytes(keyed, large.len));
 	kwq_stock_empty(&stock, keyed);
+	/* All or nothing: an adder that gave a part back would wake others that wait. */
+	extras.value = kwq_value_alloc(1000);
+	KUNIT_ASSERT_NOT_NULL(test, extras.value);
+	stock.wants_item = true;
+	stock.wants_value = true;
+	keyed->quota->is_wanted = true;
+	KUNIT_EXPECT_EQ(test, kwq_stock_fill(&stock, keyed, &key, &extras, 1), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, stock.lacking, keyed->small_bytes + kwq_value_bytes(extras.value));
+	KUNIT_EXPECT_FALSE(test, kwq_stock_has_any(&stock));
+	KUNIT_EXPECT_TRUE(test, keyed->quota->is_wanted);
+	kwq_value_put(extras.value);
 	kwq_keyed_put(keyed);
 }
 
@@ -490,8 +562,7 @@ static void large_queue_is_freed_elsewhere(struct kunit *test)
 	KUNIT_ASSERT_PTR_EQ(test, handed_over, keyed);
 	alices = keyed->quota;
 	KUNIT_EXPECT_EQ(test, alices->nr_queues, 1);
-	KUNIT_EXPECT_EQ(test, alices->nr_ends_begun, 1);
-	KUNIT_EXPECT_EQ(test, alices->nr_ends_over, 0);
+	KUNIT_EXPECT_TRUE(test, list_is_singular(&alices->ending));
 	KUNIT_EXPECT_EQ(test, keyed->nr_bytes + keyed->own_bytes, bytes_of(alices));
 	kwq_keyed_free_async(keyed);
 }
@@ -689,7 +760,7 @@ static struct kwq_quota *refuse_and_end(struct user_namespace *ns, kuid_t owner,
 		KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(quota), -EDQUOT);
 		alices->refs++;		/* keeps it for the checks */
 		kwq_keyed_free_async(to_end);
-		kwq_test_wait_until(test, READ_ONCE(alices->nr_ends_over));
+		kwq_test_wait_until(test, list_empty_careful(&alices->ending));
 		alices->refs--;
 		to_end = NULL;
 	}
@@ -734,18 +805,8 @@ static void queue_that_is_worked_on_ends_elsewhere(struct kunit *test)
 	kunit_deactivate_static_stub(test, kwq_keyed_free_async);
 	kunit_deactivate_static_stub(test, kwq_keyed_is_worked_on);
 	KUNIT_ASSERT_PTR_EQ(test, handed_over, keyed);
-	KUNIT_EXPECT_TRUE(test, keyed->is_expected_to_end);
+	KUNIT_EXPECT_TRUE(test, list_is_singular(&keyed->quota->ending));
 	kwq_keyed_free_async(keyed);
-}
-
-/* Like a write to the module's parameter. */
-static int set(const struct kernel_param_ops *ops, void *limit, unsigned long value)
-{
-	const struct kernel_param param = { .arg = limit };
-	char text[24];
-
-	snprintf(text, sizeof(text), "%lu\n", value);
-	return ops->set(text, &param);
 }
 
 /* Q19: a raised limit makes room, for a user's bytes and for the bytes of all. */
@@ -817,6 +878,8 @@ static struct kunit_case quota_test_cases[] = {
 	KUNIT_CASE(limiters_count),
 	KUNIT_CASE(poller_is_told_of_room),
 	KUNIT_CASE(refused_add_is_told_of_room),
+	KUNIT_CASE(poll_is_told_of_memory),
+	KUNIT_CASE(watching_queue_goes),
 	KUNIT_CASE(another_quota_refuses),
 	KUNIT_CASE(unused_stock_is_given_back),
 	KUNIT_CASE(quota_can_be_read),

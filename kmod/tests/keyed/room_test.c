@@ -107,15 +107,17 @@ static void add_or_wait(void *data)
 	kwq_keyed_provide(a->keyed);
 }
 
+/* How many adders wait there. */
 static int nr_sleepers(struct wait_queue_head *head)
 {
+	wait_queue_entry_t *entry;
 	unsigned long flags;
-	struct list_head *at;
 	int nr = 0;
 
+	/* Not the queue itself, which waits in a quota for its pollers. */
 	spin_lock_irqsave(&head->lock, flags);
-	list_for_each(at, &head->head)
-		nr++;
+	list_for_each_entry(entry, &head->head, entry)
+		nr += !!(entry->flags & WQ_FLAG_EXCLUSIVE);
 	spin_unlock_irqrestore(&head->lock, flags);
 	return nr;
 }
@@ -324,6 +326,26 @@ static void wait_for_room(void *data)
 	spin_lock_irqsave(&a->keyed->queue.lock, flags);
 	a->ret = kwq_keyed_wait_for_room_locked(a->keyed, &a->key, NULL, &stock, &a->wait, &flags);
 	kwq_keyed_unlock(a->keyed, flags);
+}
+
+/* Q19: an adder that something else has woken just before it is told. */
+static void awake_adder_is_told(struct kunit *test)
+{
+	struct room_test *t = test->priv;
+	struct kwq_keyed *keyed = t->keyed;
+	struct kwq_key old = { (u8 []){ 0 }, 1 };
+	unsigned long flags;
+	struct adder *a;
+
+	KUNIT_EXPECT_EQ(test, add_byte(keyed, 0), KWQ_ADDED);
+	a = start(test, 0, 1, 1, KTIME_MAX);
+	kwq_key_hash(&old);
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	wake_up_process(a->thread.task);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove_locked(keyed, &old, 0, 0, 0), KWQ_WAS_READY);
+	kwq_keyed_unlock(keyed, flags);
+	expect_end(test, a, KWQ_ADDED);
+	expect_nobody_waits(test);
 }
 
 /* Q19: others take the room before an adder looks, which waits again behind the others. */
@@ -691,6 +713,7 @@ static struct kunit_case room_test_cases[] = {
 	KUNIT_CASE(short_key_goes_before_a_long_one),
 	KUNIT_CASE(key_comes_another_way),
 	KUNIT_CASE(key_comes_in_the_same_hold),
+	KUNIT_CASE(awake_adder_is_told),
 	KUNIT_CASE(room_is_taken),
 	KUNIT_CASE(adder_that_leaves_passes_room_on),
 	KUNIT_CASE(nonblocking_adder_does_not_wait),

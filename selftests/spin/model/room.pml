@@ -8,7 +8,8 @@ byte nr_items;
 
 /* kwq_keyed.adders: first come, first told. An adder that was woken is not in it. */
 chan adders = [ADDERS] of { byte };
-bool sleeps[ADDERS];
+bool sleeps[ADDERS];		/* until it is told */
+bool awake[ADDERS];		/* something else has woken it, and it has not looked yet */
 byte key_of[ADDERS];
 
 bool adders_may_fit;
@@ -41,7 +42,12 @@ inline unlock()
 	od;
 	adders_may_fit = false;
 	if
+#ifndef AWAKE_ADDER_IS_NOT_TOLD
 	:: one != NOBODY -> sleeps[one] = false
+#else
+	:: one != NOBODY && !awake[one] -> sleeps[one] = false
+	:: one != NOBODY && awake[one] -> adders!one
+#endif
 	:: else
 	fi
 }
@@ -73,7 +79,7 @@ inline leave_room()
  */
 proctype room_adder(byte me; bool may_leave)
 {
-	bool was_told, has_memory;
+	bool was_told, has_memory, was_awake;
 
 again:	atomic {
 		if
@@ -100,7 +106,10 @@ again:	atomic {
 #endif
 end_sleep:
 	if
-	:: atomic { !sleeps[me] -> was_told = true; goto again }
+	:: atomic { !sleeps[me] -> awake[me] = false; was_told = true; goto again }
+	/* A drainer's wake-up, or one that comes late. It looks whether it was told. */
+	:: atomic { sleeps[me] && !awake[me] && !was_awake -> awake[me] = true; was_awake = true }; goto end_sleep
+	:: atomic { sleeps[me] && awake[me] -> awake[me] = false; goto end_sleep }
 	:: atomic {
 		may_leave ->
 		if
