@@ -359,9 +359,10 @@ bool kwq_keyed_has_memory(struct kwq_keyed *keyed)
 {
 	u32 bytes = keyed->small_bytes;
 
-	/* data_race(): after a refusal was noted, remember() keeps no more, so the count is exact */
-	return !kwq_quota_watch(keyed, bytes) ||
-	       bytes_to_drop(keyed, bytes) <= data_race(keyed->bytes_remembered);
+	if (!kwq_quota_watch(keyed, bytes))
+		return true;
+	/* data_race(): remember() keeps no more after a refusal was noted, so this is exact */
+	return bytes_to_drop(keyed, bytes) <= data_race(keyed->bytes_remembered);
 }
 
 /* The most small items that are allocated for one hold of the lock. */

@@ -194,7 +194,8 @@ static bool lacks_memory(struct kwq_keyed *keyed, const struct kwq_key *key,
 	bool ret;
 
 	stock->wants_item = false;
-	stock->wants_value = extras->flags & KWQ_ADD_VALUE && extras->value && !stock->value_bytes &&
+	stock->wants_value = extras->flags & KWQ_ADD_VALUE && extras->value &&
+			     !stock->value_bytes &&
 			     !(ki && kwq_keyed_keeps_value(keyed, ki, extras));
 	ret = stock->wants_value;
 	if (!ki)

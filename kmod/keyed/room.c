@@ -73,7 +73,7 @@ static int wake_adder(struct wait_queue_entry *entry, unsigned int mode, int fla
 	if (key ? key != adder->front :
 	    !kwq_keyed_fits_locked(adder->keyed, adder->key, adder->extras))
 		return 0;
-	/* Also if its task is awake already, because of something else: it looks whether it was told. */
+	/* Also if something else has woken its task already, which looks whether it was told. */
 	list_del_init(&entry->entry);
 	default_wake_function(entry, mode, flags, key);
 	return 1;

@@ -1453,8 +1453,8 @@ TEST_F(wait, exclusive_pollers)
 }
 
 /*
- * U2: a poll by the kernel's aio, which has one wait queue, of a user who is not exempt from quotas.
- * io_uring's has two.
+ * U2: a poll by the kernel's aio, which has one wait queue, of a user who is not exempt from
+ * quotas. io_uring's has two.
  */
 TEST_F(wait, asynchronous_poll)
 {

@@ -978,8 +978,8 @@ struct kwq_item *kwq_first_dead(struct kwq_queue *queue);
 /**
  * kwq_configure() - configure how a queue limits retries
  * @queue: the queue
- * @config: the configuration; NULL for the default, with which every queue starts: 5 ms, 10 ms and so
- *	on up to 1000 s for each item, however many fail
+ * @config: the configuration; NULL for the default, with which every queue starts: 5 ms, 10 ms and
+ *	so on up to 1000 s for each item, however many fail
  *
  * Computes the pauses of backoff limiters into a table without the lock. Adds only look
  * them up (O8). A small queue gets some 900 bytes for limiters of its own at the first call.

@@ -420,7 +420,7 @@ static void client_gos_default(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, when(test, 8, 0), 2200 * MS);
 }
 
-static void the_default_for_each_item(struct kunit *test)
+static void default_delays_of_one_item(struct kunit *test)
 {
 	static const u64 ms[] = {
 		5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10240,
@@ -1142,7 +1142,7 @@ static struct kunit_case limiter_test_cases[] = {
 	KUNIT_CASE(max_wait),
 	KUNIT_CASE(max_wait_is_over_the_default_too),
 	KUNIT_CASE(client_gos_default),
-	KUNIT_CASE(the_default_for_each_item),
+	KUNIT_CASE(default_delays_of_one_item),
 	KUNIT_CASE(no_limiters_is_the_default),
 	KUNIT_CASE(what_is_behind_the_limiters_is_not_kept),
 	KUNIT_CASE_PARAM(check, check_gen_params),

@@ -509,8 +509,8 @@ static void user_has_a_quota_of_bytes(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kwq_keyed_has_memory(a));
 	KUNIT_EXPECT_EQ(test, add_number(a, nr, 0), -EDQUOT);
 	/*
-	 * Q19: nothing is remembered after a refusal, because that would need the memory. Later they
-	 * become no more while less than a quarter of the quota is left.
+	 * Q19: nothing is remembered after a refusal, because that would need the memory. Later
+	 * they become no more while less than a quarter of the quota is left.
 	 */
 	for (n = 0; n < 4; n++) {
 		KUNIT_EXPECT_EQ(test, add_number(a, n, KWQ_ADD_RATE_LIMITED), KWQ_WAITING);
