@@ -570,7 +570,7 @@ struct kwq_quota *kwq_quota_refuser(const struct kwq_keyed *keyed, u64 bytes)
  * @bytes: number of bytes
  *
  * Context: any.
- * Return: true; false if kwq_quota_refuser() would return a quota.
+ * Return: true; false if a quota refuses.
  */
 bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes)
 {
@@ -578,11 +578,7 @@ bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes)
 		kwq_quota_charge_anyway(keyed, bytes);
 		return true;
 	}
-	do {
-		if (likely(charge_everywhere(keyed->quota, bytes)))
-			return true;
-	} while (!kwq_quota_refuser(keyed, bytes));
-	return false;
+	return charge_everywhere(keyed->quota, bytes);
 }
 
 /**
