@@ -642,7 +642,7 @@ int kwq_copy_entries_out(u64 array, u32 size_there, u32 first, const void *entri
 	return 0;
 }
 
-/* Copies out @nr items that were got. Those that do not reach the caller go back (O2). */
+/* Copies out @nr items that were got. If that fails, they go back (O2). */
 static int copy_many_out(struct kwq_handle *handle, const struct kwq_batch *batch,
 			 struct cursor *at, const struct kwq_got_buffer *buffer, u32 nr)
 {

@@ -411,7 +411,7 @@ static bool alloc_item(struct kwq_stock *stock, const struct kwq_keyed *keyed, u
 	return small;
 }
 
-/* Allocates what was charged. What cannot be had is given back. */
+/* Allocates what was charged. Without memory for a part, the charge of that part ends. */
 static bool alloc_charged(struct kwq_stock *stock, struct kwq_keyed *keyed,
 			  const struct kwq_key *key, const struct kwq_extras *extras)
 {
@@ -1102,7 +1102,7 @@ static noinline void pay_and_unlock(struct kwq_keyed *keyed, unsigned long flags
 		kwq_tell_adders_locked(keyed);
 	keyed->gone_values = NULL;
 	keyed->owes &= ~KWQ_OWES_VALUES;
-	/* Whoever finds room in the quota afterwards finds the memory, too. */
+	/* Not before the memory is free, because somebody waits for it with the bytes. */
 	bytes = keyed->gone_bytes;
 	keyed->gone_bytes = 0;
 	unlock_and_free(keyed, flags, pays);

@@ -113,8 +113,8 @@ static bool only_remembers(const struct kwq_add_options *options)
 }
 
 /*
- * What an add needs: the item of a new key, the rest of a longer value, a new group. @ki is NULL
- * for a new key.
+ * An add needs the item of a new key, the rest of a longer value, a new group. @ki is NULL for a
+ * new key.
  */
 static struct kwq_need need_of(struct kwq_keyed *keyed, const struct kwq_key *key,
 			       struct kwq_keyed_item *ki, const struct kwq_add_options *options,

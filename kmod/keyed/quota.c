@@ -13,8 +13,8 @@
  * be shown, but it uses up nobody's share. Otherwise a container would compete with root,
  * who often owns its namespace. The machine does not count exempt queues.
  *
- * Whoever allocates memory of a queue charges it before, and whoever frees it uncharges it
- * after that. Both happen without the queue's lock, except where a comment says why not.
+ * Memory of a queue is charged before it is allocated, and uncharged after it was freed, but for
+ * the queue itself. Both happen without the queue's lock, because an uncharge may wake many.
  */
 #include <linux/atomic.h>
 #include <linux/capability.h>
@@ -532,8 +532,8 @@ static bool has_bytes(const struct kwq_quota *quota, u64 bytes)
  * @keyed: the queue
  * @bytes: number of bytes
  *
- * The pollers of that quota, and adds that wait there, are told once bytes come back. Whoever joins
- * them, and asks again before it sleeps, misses no return of bytes:
+ * Adds that wait in that quota, and queues that do for their pollers, are told once bytes come
+ * back. A taker that joins them, and asks again before it sleeps, misses no return of bytes:
  *
  *   taker			giver
  *   join			subtract the bytes

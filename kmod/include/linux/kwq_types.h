@@ -178,7 +178,7 @@ struct kwq_holder {
  * Embed it in the object that needs processing, and initialise it with kwq_item_init(). Its
  * members belong to the queue. An item is in one queue at a time.
  *
- * What its two times say, by its state:
+ * Its two times, by its state:
  *
  *				@since			@dirtied (large core)	@due (small)
  *	idle			it became idle		-			-
