@@ -114,9 +114,11 @@ static bool is_exclusive(const wait_queue_entry_t *poller)
 
 static void tell_poller(struct kwq_queue_bulk *bulk, wait_queue_entry_t *poller)
 {
+	bool exclusive = is_exclusive(poller);
+	/* An aio poll frees its entry when it is told. */
 	int woken = poller->func(poller, TASK_NORMAL, 0, key_of_round(&bulk->round));
 
-	if (woken > 0 && is_exclusive(poller) && bulk->round.telling == KWQ_TELL_READY)
+	if (woken > 0 && exclusive && bulk->round.telling == KWQ_TELL_READY)
 		bulk->wake_pollers--;
 }
 

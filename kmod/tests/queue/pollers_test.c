@@ -314,6 +314,31 @@ static void each_item_wakes_an_exclusive_poller(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->late.told, 3);
 }
 
+/* Leaves the list as an aio poll does. Then its memory holds something else. */
+static int tell_and_free(struct wait_queue_entry *entry, unsigned int mode, int flags, void *key)
+{
+	int woken = tell_poller(entry, mode, flags, key);
+
+	list_del(&entry->entry);
+	memset(entry, 0xff, sizeof(*entry));
+	return woken;
+}
+
+static void poller_is_gone_once_it_is_told(struct kunit *test)
+{
+	struct pollers_test *t = test->priv;
+
+	/* Q5 O6: the first is not exclusive, so the wake-up goes on to the second. */
+	add_wait_queue_exclusive(&t->of_queue.pollers, &t->poller[1].entry);
+	t->poller[0].entry.func = tell_and_free;
+	add_wait_queue(&t->of_queue.pollers, &t->poller[0].entry);
+	tell_ready(t, 1);
+	go_on_to_the_end(test);
+	INIT_LIST_HEAD(&t->poller[0].entry.entry);
+	KUNIT_EXPECT_EQ(test, t->poller[0].told, 1);
+	KUNIT_EXPECT_EQ(test, t->poller[1].told, 1);
+}
+
 static void queue_ends_in_a_round(struct kunit *test)
 {
 	struct pollers_test *t = test->priv;
@@ -430,6 +455,7 @@ static struct kunit_case pollers_test_cases[] = {
 	KUNIT_CASE(rounds_take_turns),
 	KUNIT_CASE(end_is_told_at_once),
 	KUNIT_CASE(each_item_wakes_an_exclusive_poller),
+	KUNIT_CASE(poller_is_gone_once_it_is_told),
 	KUNIT_CASE(queue_ends_in_a_round),
 	KUNIT_CASE(others_pass_over_the_bookmark),
 	KUNIT_CASE(driver_leaves_pollers_to_the_timer),
