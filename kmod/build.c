@@ -15,8 +15,6 @@
 #include "core/groups.c"
 #include "core/aging.c"
 #include "core/core.c"
-#include "queue/pace.c"
-#include "queue/pollers.c"
 #include "queue/clock.c"
 #include "queue/workers.c"
 #include "queue/unlock.c"

@@ -24,6 +24,7 @@
  *	timer_container_of(). kwq has no timer_list: its timers are hrtimers.
  * 6.17	WQ_PERCPU is new. Every workqueue without WQ_UNBOUND will have to use it.
  *	Below. Some stable series have it, too, so no version tells whether it exists.
+ *	system_unbound_wq becomes system_dfl_wq. Below.
  * 6.18	Generators of KUnit's parameters get the test as an argument. The tests use
  *	KUNIT_ARRAY_PARAM_DESC(), which defines the generator.
  *	io_uring_cmd_done() loses an argument. Its header is <linux/io_uring/cmd.h>, but
@@ -93,6 +94,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
 #define KWQ_WQ_PERCPU	0
+#define kwq_unbound_wq()	system_unbound_wq
 
 static inline unsigned int kwq_wq_flags(unsigned int flags)
 {
@@ -100,6 +102,7 @@ static inline unsigned int kwq_wq_flags(unsigned int flags)
 }
 #else
 #define KWQ_WQ_PERCPU	WQ_PERCPU
+#define kwq_unbound_wq()	system_dfl_wq
 
 static inline unsigned int kwq_wq_flags(unsigned int flags)
 {

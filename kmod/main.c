@@ -5,7 +5,7 @@
 #include <linux/module.h>
 #include "device/chardev.h"
 #include "keyed/keyed.h"
-#include "queue/timer.h"
+#include "queue/queue.h"
 
 #if IS_ENABLED(CONFIG_KWQ_DEV)
 MODULE_DESCRIPTION("Keyed work queues for kernel code and, through /dev/kwq, for programs");

@@ -148,7 +148,8 @@ FUNCTION(void, hrtimer_setup,
 	 (struct hrtimer *, enum hrtimer_restart (*)(struct hrtimer *), clockid_t,
 	  enum hrtimer_mode));
 FUNCTION(void, hrtimer_start, (struct hrtimer *, ktime_t, enum hrtimer_mode));
-FUNCTION(void, hrtimer_set_expires, (struct hrtimer *, ktime_t));
+FUNCTION(ktime_t, hrtimer_get_expires, (const struct hrtimer *));
+FUNCTION(bool, llist_add, (struct llist_node *, struct llist_head *));
 FUNCTION(ktime_t, ktime_add_safe, (ktime_t, ktime_t));
 FUNCTION(ktime_t, ktime_get, (void));
 FUNCTION(ktime_t, ktime_get_boottime, (void));
@@ -272,11 +273,12 @@ static void __maybe_unused values(void)
  * __acquires __aligned __array array_index_nospec clamp_t compat_ptr_ioctl cond_resched
  * container_of container_of_const __counted_by current_fsgid current_fsuid
  * current_user_ns data_race __field free_page guard hash_add hash_for_each
- * hash_for_each_possible hlist_entry hlist_for_each_entry init_module init_wait
- * init_waitqueue_head
+ * hash_for_each_possible hlist_entry hlist_for_each_entry hlist_for_each_entry_safe init_module
+ * init_wait init_waitqueue_head
  * kcov_common_handle kcov_remote_start_common likely list_entry list_first_entry
  * list_first_entry_or_null list_for_each_entry list_for_each_entry_reverse list_last_entry
- * list_next_entry lock_map_acquire lock_map_release lockdep_assert_held lockdep_init_map max max3
+ * list_next_entry llist_for_each_entry_safe lock_map_acquire lock_map_release
+ * lockdep_assert_held lockdep_init_map max max3
  * max_t memcmp memcpy memset might_fault might_sleep min min_t module_exit module_init
  * module_param module_param_cb module_param_named __must_hold offsetof offsetofend
  * poll_to_key pr_warn_ratelimited rb_entry rb_entry_safe rb_first_cached __releases
@@ -285,5 +287,5 @@ static void __maybe_unused values(void)
  * smp_rmb smp_store_release smp_wmb spin_lock_init spin_lock_irqsave static_assert strchr
  * strcmp strlen strnlen
  * struct_size_t swap this_cpu_ptr u64_to_user_ptr unlikely unsafe_copy_to_user
- * unsafe_get_user wait_var_event wake_up wake_up_all
+ * unsafe_get_user wait_var_event wake_up wake_up_all wake_up_nr
  */

@@ -47,7 +47,6 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include "keyed.h"
-#include "queue/pollers.h"
 
 /**
  * kwq_keyed_changes_bytes() - memory that a queue takes for its changes
@@ -96,7 +95,7 @@ static void tell_follower(struct kwq_keyed *keyed)
 	}
 	if (changes->is_polled) {
 		changes->is_polled = false;
-		kwq_tell_pollers_locked(&keyed->queue, KWQ_TELL_CHANGES);
+		kwq_tell_pollers_locked(&keyed->queue, EPOLLPRI);
 	}
 }
 
@@ -153,8 +152,7 @@ void kwq_keyed_note_change(struct kwq_keyed *keyed)
 	changes->of_queue = ++changes->last;
 	if (changes->follower)
 		tell_follower(keyed);
-	/* The end of a net namespace, too, comes here, and must not pay for others' wake-ups. */
-	kwq_keyed_unlock_unpaid(keyed, flags);
+	kwq_keyed_unlock(keyed, flags);
 }
 
 /**
@@ -326,7 +324,7 @@ void kwq_stop_following(struct kwq_handle *handle)
 	changes->wants_getters = false;
 	for (;;) {
 		more = forget_all_locked(keyed);
-		kwq_keyed_unlock_unpaid(keyed, flags);
+		kwq_keyed_unlock(keyed, flags);
 		if (!more)
 			return;
 		cond_resched();
@@ -350,15 +348,13 @@ static void leave_syncers(struct kwq_changes *changes, struct kwq_syncer *syncer
 	RB_CLEAR_NODE(&syncer->node);
 }
 
-/* Each syncer that was woken wakes the next ones. It takes the lock before it returns. */
+/* Wakes those whose changes are kept. Each takes the lock before it returns. */
 static void wake_syncers_locked(struct kwq_changes *changes)
 {
 	struct rb_node *node;
-	int n;
 
-	for (n = 0; n < KWQ_WAKES_PER_HOLD; n++) {
-		node = rb_first_cached(&changes->syncers);
-		if (!node || syncer_of(node)->number > changes->kept)
+	while ((node = rb_first_cached(&changes->syncers))) {
+		if (syncer_of(node)->number > changes->kept)
 			break;
 		wake_up_process(syncer_of(node)->drainer.task);
 		leave_syncers(changes, syncer_of(node));
@@ -420,14 +416,13 @@ noinline int kwq_keyed_sync(struct kwq_keyed *keyed, struct kwq_sync *sync)
 		if (RB_EMPTY_NODE(&syncer.node))
 			rb_add_cached(&syncer.node, &changes->syncers, is_earlier_sync);
 		kwq_join_drainers_locked(queue, &syncer.drainer, sync->state);
-		kwq_keyed_unlock_unpaid(keyed, flags);
+		kwq_keyed_unlock(keyed, flags);
 		kwq_sleep_until(queue, sync->deadline);
 		spin_lock_irqsave(&queue->lock, flags);
 		kwq_leave_drainers_locked(queue, &syncer.drainer);
 	}
 	if (!RB_EMPTY_NODE(&syncer.node))
 		leave_syncers(changes, &syncer);
-	wake_syncers_locked(changes);
 	kwq_keyed_unlock(keyed, flags);
 	return err;
 }
@@ -541,7 +536,7 @@ int kwq_wait_for_changes(struct kwq_handle *handle, u64 of_queue,
 			continue;
 		changes->reader = current;
 		kwq_join_drainers_locked(queue, &drainer, TASK_INTERRUPTIBLE);
-		kwq_keyed_unlock_unpaid(keyed, flags);
+		kwq_keyed_unlock(keyed, flags);
 		kwq_sleep_until(queue, patience->deadline);
 		spin_lock_irqsave(&queue->lock, flags);
 		kwq_leave_drainers_locked(queue, &drainer);

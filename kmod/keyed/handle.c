@@ -63,18 +63,6 @@ struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights)
 	return open_handle(keyed, NULL, rights);
 }
 
-/*
- * Others wait for the end of a process, and for the kernel thread that closes files for the
- * whole machine (delayed_fput()). A close by one of these does not pay for wake-ups: the timer
- * wakes the waiters. Otherwise a process with n descriptors and n pollers would need n * n
- * wake-ups to die.
- */
-VISIBLE_IF_KUNIT bool kwq_close_pays(void)
-{
-	KUNIT_STATIC_STUB_REDIRECT(kwq_close_pays);
-	return !(current->flags & (PF_EXITING | PF_KTHREAD));
-}
-
 /**
  * kwq_handle_close() - close a handle, and give back its items (O1)
  * @handle: the handle; no call uses it any more
@@ -95,7 +83,7 @@ void kwq_handle_close(struct kwq_handle *handle)
 	do {
 		spin_lock_irqsave(&keyed->queue.lock, flags);
 		now = kwq_now_locked(&keyed->queue);
-		for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
+		for (n = 0; n < KWQ_READY_PER_HOLD; n++) {
 			done = !handle->lined.holder.nr_held;
 			if (done)
 				break;
@@ -109,15 +97,12 @@ void kwq_handle_close(struct kwq_handle *handle)
 			}
 			keyed->nr_handles--;
 			kwq_core_remove_holder(&keyed->queue.core, &handle->lined);
-			/* See kwq_handle_flush(). */
-			kwq_wake_again_locked(&keyed->queue);
 		}
-		if (kwq_close_pays())
-			kwq_keyed_unlock(keyed, flags);
-		else
-			kwq_keyed_unlock_unpaid(keyed, flags);
+		kwq_keyed_unlock(keyed, flags);
 		cond_resched();
 	} while (!done);
+	/* See kwq_handle_flush(). */
+	kwq_wake_again(&keyed->queue);
 
 	if (handle->outbox)
 		kwq_handle_close(handle->outbox);
@@ -172,7 +157,7 @@ void kwq_handle_show_losses(struct kwq_handle *handle, bool had_lost)
 	spin_lock_irqsave(&handle->keyed->queue.lock, flags);
 	handle->has_lost = true;
 	/* A poller may have looked meanwhile. */
-	kwq_tell_pollers_locked(&handle->keyed->queue, KWQ_TELL_CHANGES);
+	kwq_tell_pollers_locked(&handle->keyed->queue, EPOLLPRI);
 	kwq_keyed_unlock(handle->keyed, flags);
 }
 
@@ -202,19 +187,11 @@ void kwq_handle_show_losses(struct kwq_handle *handle, bool had_lost)
  * - A thread ends without its process.
  * - A process ends while another shares its table of descriptors (CLONE_FILES).
  *
- * Context: process; may sleep.
+ * Context: process.
  */
 void kwq_handle_flush(struct kwq_handle *handle)
 {
-	struct kwq_queue *queue = &handle->keyed->queue;
-	unsigned long flags;
-
-	spin_lock_irqsave(&queue->lock, flags);
-	kwq_wake_again_locked(queue);
-	if (kwq_close_pays())
-		kwq_unlock_and_wake(queue, flags);
-	else
-		kwq_unlock(queue, flags);
+	kwq_wake_again(&handle->keyed->queue);
 }
 
 /*
@@ -343,7 +320,7 @@ static int get_or_wait(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
 	 */
 	if (ret < 0 && kwq_core_nr_offered(&queue->core) && !kwq_wants_more_room(buffer, ret))
 		kwq_pass_on_locked(queue);
-	kwq_unlock_and_wake(queue, flags);
+	kwq_unlock(queue, flags);
 	return ret;
 }
 

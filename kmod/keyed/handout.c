@@ -18,7 +18,6 @@
  */
 #include <linux/list.h>
 #include "keyed.h"
-#include "queue/pollers.h"
 
 /**
  * kwq_find_held() - find an item by its ticket
@@ -138,7 +137,7 @@ void kwq_handout_abandon(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, kti
 static void tell_holder(struct kwq_keyed *keyed, const struct kwq_keyed_item *ki)
 {
 	container_of(ki->item.holder, struct kwq_handle, lined.holder)->has_lost = true;
-	kwq_tell_pollers_locked(&keyed->queue, KWQ_TELL_CHANGES);
+	kwq_tell_pollers_locked(&keyed->queue, EPOLLPRI);
 }
 
 /**
@@ -189,14 +188,14 @@ static struct kwq_keyed_item *next_expired(struct kwq_keyed *keyed, ktime_t now,
  * @keyed: the queue; its lock held
  * @now: current time
  *
- * Makes at most KWQ_ITEMS_PER_HOLD steps. Each takes back an item, or finds that a handle holds
+ * Makes at most KWQ_READY_PER_HOLD steps. Each takes back an item, or finds that a handle holds
  * none.
  *
  * Return: true if there may be more.
  */
 bool kwq_handouts_expire(struct kwq_keyed *keyed, ktime_t now)
 {
-	unsigned int budget = KWQ_ITEMS_PER_HOLD;
+	unsigned int budget = KWQ_READY_PER_HOLD;
 	struct kwq_keyed_item *ki;
 	struct kwq_lease *lease;
 	ktime_t end;

@@ -21,7 +21,6 @@
 #include <kunit/visibility.h>
 #include "compat.h"
 #include "keyed.h"
-#include "queue/pollers.h"
 
 /*
  * Most keys are short. Items with room for a short key have one common size, and are
@@ -900,7 +899,7 @@ static void tell_room(struct kwq_keyed *keyed)
 	if (!has_room(keyed))
 		return;
 	keyed->owes &= ~KWQ_OWES_ROOM;
-	kwq_tell_pollers_locked(&keyed->queue, KWQ_TELL_ROOM);
+	kwq_tell_pollers_locked(&keyed->queue, EPOLLOUT | EPOLLWRNORM);
 }
 
 /* The steps that few queues need. The item has its key, but is not in the table yet. */
@@ -1053,14 +1052,12 @@ static void sweep_groups(struct kwq_keyed *keyed, struct kwq_swept *swept)
 		kwq_keyed_work_async(keyed);
 }
 
-static __always_inline void unlock_and_free(struct kwq_keyed *keyed, unsigned long flags,
-					    bool pays)
+static __always_inline void unlock_and_free(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock)
 {
 	void *unused_by_key = keyed->table.unused;
 	void *unused_by_ticket = keyed->tickets.unused;
 	struct kwq_node *gone = keyed->gone;
-	bool has_to_wake = false;
 	u64 bytes;
 
 	keyed->gone = NULL;
@@ -1070,12 +1067,7 @@ static __always_inline void unlock_and_free(struct kwq_keyed *keyed, unsigned lo
 	}
 	bytes = keyed->gone_bytes;
 	keyed->gone_bytes = 0;
-	if (pays)
-		has_to_wake = kwq_unlock_paying(&keyed->queue, flags);
-	else
-		kwq_unlock(&keyed->queue, flags);
-	if (unlikely(has_to_wake))
-		kwq_wake_rest(&keyed->queue);
+	kwq_unlock(&keyed->queue, flags);
 	if (gone)
 		free_items(keyed, gone);
 	if (unlikely(unused_by_key))
@@ -1087,7 +1079,7 @@ static __always_inline void unlock_and_free(struct kwq_keyed *keyed, unsigned lo
 }
 
 /* unlock_and_free() of a queue that owes something. */
-static noinline void pay_and_unlock(struct kwq_keyed *keyed, unsigned long flags, bool pays)
+static noinline void pay_and_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock)
 {
 	struct kwq_value *values = keyed->gone_values;
@@ -1105,7 +1097,7 @@ static noinline void pay_and_unlock(struct kwq_keyed *keyed, unsigned long flags
 	/* Not before the memory is free, because somebody waits for it with the bytes. */
 	bytes = keyed->gone_bytes;
 	keyed->gone_bytes = 0;
-	unlock_and_free(keyed, flags, pays);
+	unlock_and_free(keyed, flags);
 	if (values)
 		kwq_values_free(values);
 	if (swept.groups)
@@ -1115,11 +1107,12 @@ static noinline void pay_and_unlock(struct kwq_keyed *keyed, unsigned long flags
 }
 
 /**
- * kwq_keyed_unlock() - kwq_unlock_and_wake(), then free the items that are gone
+ * kwq_keyed_unlock() - kwq_unlock(), then free the items that are gone
  * @keyed: the queue; its lock and no other lock held
  * @flags: as spin_lock_irqsave() stored them
  *
- * Call it after any kwq_keyed_settle().
+ * Call it after any kwq_keyed_settle(). Sleeps only if kwq_keyed_free_gone_locked() would return
+ * true.
  *
  * Context: process. The caller keeps the queue alive.
  */
@@ -1127,9 +1120,9 @@ void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock)
 {
 	if (unlikely(keyed->owes))
-		pay_and_unlock(keyed, flags, true);
+		pay_and_unlock(keyed, flags);
 	else
-		unlock_and_free(keyed, flags, true);
+		unlock_and_free(keyed, flags);
 }
 
 /**
@@ -1152,22 +1145,4 @@ bool kwq_keyed_free_gone_locked(struct kwq_keyed *keyed, unsigned long *flags)
 	kwq_keyed_unlock(keyed, *flags);
 	spin_lock_irqsave(&keyed->queue.lock, *flags);
 	return true;
-}
-
-/**
- * kwq_keyed_unlock_unpaid() - kwq_keyed_unlock() that leaves waiters to the timer
- * @keyed: as for kwq_keyed_unlock()
- * @flags: as for kwq_keyed_unlock()
- *
- * Sleeps only if kwq_keyed_free_gone_locked() would return true.
- *
- * Context: process. The caller keeps the queue alive.
- */
-void kwq_keyed_unlock_unpaid(struct kwq_keyed *keyed, unsigned long flags)
-	__releases(&keyed->queue.lock)
-{
-	if (unlikely(keyed->owes))
-		pay_and_unlock(keyed, flags, false);
-	else
-		unlock_and_free(keyed, flags, false);
 }

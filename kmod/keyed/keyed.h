@@ -756,8 +756,6 @@ void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock);
 bool kwq_keyed_free_gone_locked(struct kwq_keyed *keyed, unsigned long *flags)
 	__must_hold(&keyed->queue.lock);
-void kwq_keyed_unlock_unpaid(struct kwq_keyed *keyed, unsigned long flags)
-	__releases(&keyed->queue.lock);
 u64 kwq_keyed_drop_remembered(struct kwq_keyed *keyed, u64 bytes);
 
 /**
@@ -1265,9 +1263,6 @@ static inline bool kwq_front_is_shut_down(struct kwq_keyed *front)
 
 bool kwq_handle_see_losses(struct kwq_handle *handle);
 void kwq_handle_show_losses(struct kwq_handle *handle, bool had_lost);
-#if IS_ENABLED(CONFIG_KUNIT)
-bool kwq_close_pays(void);
-#endif
 int kwq_handle_get(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
 		   const struct kwq_patience *patience);
 void kwq_handle_unget(struct kwq_handle *handle, const struct kwq_got *got,

@@ -174,7 +174,7 @@ int kwq_keyed_wait_for_room_locked(struct kwq_keyed *keyed, const struct kwq_key
 		if (err || kwq_front_is_shut_down(adder.front))
 			break;
 		kwq_join_drainers_locked(queue, &adder.drainer, TASK_INTERRUPTIBLE);
-		kwq_keyed_unlock_unpaid(keyed, *flags);
+		kwq_keyed_unlock(keyed, *flags);
 		kwq_sleep_until(queue, wait->patience.deadline);
 		spin_lock_irqsave(&queue->lock, *flags);
 		kwq_leave_drainers_locked(queue, &adder.drainer);

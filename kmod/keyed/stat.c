@@ -115,7 +115,7 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 		stat->blocked = bulk->order->nr_blocked;
 	if (keyed->limits.groups)
 		stat->groups = kwq_groups_of(keyed)->table.nr_nodes;
-	stat->getters = keyed->queue.nr_getters;
+	stat->getters = keyed->of_queue.nr_getters;
 	if (keyed->changes)
 		stat_changes(keyed->changes, stat);
 	if (!keyed->limits.no_durations) {

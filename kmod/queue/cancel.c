@@ -40,8 +40,7 @@ void kwq_join_drainers_locked(struct kwq_queue *queue, struct kwq_drainer *drain
 {
 	lockdep_assert_held(&queue->lock);
 	drainer->task = current;
-	list_add_tail(&drainer->link, &queue->drainers);
-	queue->nr_drainers++;
+	hlist_add_head(&drainer->link, &queue->drainers);
 	set_current_state(state);
 }
 
@@ -54,8 +53,7 @@ void kwq_leave_drainers_locked(struct kwq_queue *queue, struct kwq_drainer *drai
 {
 	lockdep_assert_held(&queue->lock);
 	__set_current_state(TASK_RUNNING);
-	queue->nr_drainers--;
-	list_del(&drainer->link);
+	hlist_del_init(&drainer->link);
 }
 
 /**

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A queue's turn on its timer: makes due items ready, takes back items whose lease has ended,
- * and wakes waiters that earlier holds left. An advance of a manual clock does the same.
+ * What is due: makes items ready whose time has come, and takes back items whose lease has ended.
+ * "timer.c" says when; an advance of a manual clock does it, too.
  */
 #include <linux/export.h>
 #include "queue.h"
@@ -14,10 +14,9 @@ static inline void trace_due(struct kwq_queue *queue, struct kwq_item *item, kti
 	trace_kwq_ready(queue, item, due, ktime_sub(now, due));
 }
 
-/* Expires due waits in at most KWQ_ITEMS_PER_HOLD steps (D6). Returns true if there may be more. */
-static bool expire_waits(struct kwq_queue *queue, ktime_t now)
+/* Expires due waits in at most @budget steps (D6). */
+static void expire_waits(struct kwq_queue *queue, ktime_t now, unsigned int budget)
 {
-	unsigned int budget = KWQ_ITEMS_PER_HOLD;
 	u32 readied = queue->core.readied;
 	const struct kwq_key_ops *ops;
 	struct kwq_item *item;
@@ -30,22 +29,36 @@ static bool expire_waits(struct kwq_queue *queue, ktime_t now)
 		if (ops && ops->waited)
 			ops->waited(queue, item);
 	}
-	return !budget;
 }
 
-/* Expires a bounded number of waits and of leases (O3). Returns true if there may be more. */
-static bool expire_locked(struct kwq_queue *queue, ktime_t now)
+/* A manual clock can reach KTIME_MAX, which also stands for never. Nothing is left due then. */
+static bool is_due(ktime_t when, ktime_t now)
 {
-	bool more = expire_waits(queue, now);
+	return when <= now && when != KTIME_MAX;
+}
+
+/**
+ * kwq_expire_some_locked() - expire a bounded number of waits and of leases (O3)
+ * @queue: the queue; @queue->lock held
+ * @now: current time
+ * @most: the most steps for waits; leases are left for another call unless it is KWQ_READY_PER_HOLD
+ *
+ * Return: true if more are due.
+ */
+bool kwq_expire_some_locked(struct kwq_queue *queue, ktime_t now, unsigned int most)
+{
 	struct kwq_queue_bulk *bulk;
 
-	if (kwq_is_small(queue))
-		return more;
-	bulk = kwq_queue_bulk_of(queue);
-	/* A manual clock can reach KTIME_MAX, which also stands for never. */
-	if (bulk->key_ops && bulk->lease_end <= now)
-		more |= bulk->key_ops->end_leases(queue, now);
-	return more;
+	lockdep_assert_held(&queue->lock);
+	expire_waits(queue, now, most);
+	if (!kwq_is_small(queue)) {
+		bulk = kwq_queue_bulk_of(queue);
+		if (bulk->key_ops && bulk->lease_end <= now && most == KWQ_READY_PER_HOLD)
+			bulk->key_ops->end_leases(queue, now);
+		if (is_due(bulk->lease_end, now))
+			return true;
+	}
+	return is_due(kwq_core_next_time(&queue->core), now);
 }
 
 /**
@@ -66,58 +79,8 @@ bool kwq_expire_due_locked(struct kwq_queue *queue)
 	if (queue->core.shut_down || !kwq_core_has_waiting(&queue->core) ||
 	    kwq_core_next_time(&queue->core) > now)
 		return false;
-	expire_waits(queue, now);
+	expire_waits(queue, now, KWQ_READY_PER_HOLD);
 	return true;
-}
-
-/*
- * Must this turn wake waiters that an earlier hold left? With a manual clock it must, because
- * arm_manual_timer() sets the timer only for that.
- */
-static bool has_to_wake(const struct kwq_queue *queue, ktime_t now)
-{
-	return kwq_owes_wake_ups_locked(queue) &&
-	       (queue->wake_at <= now || queue->clock == KWQ_CLOCK_MANUAL);
-}
-
-/*
- * Expires some due items. The unlock after it wakes some waiters. Returns true if there may
- * be more of either.
- */
-static __flatten bool work_some(struct kwq_queue *queue, ktime_t now)
-{
-	bool more = false;
-
-	if (kwq_next_time_locked(queue) <= now)
-		more = expire_locked(queue, now) && kwq_next_time_locked(queue) <= now;
-	if (!has_to_wake(queue, now))
-		return more;
-	kwq_look_again_locked(queue);
-	return true;
-}
-
-/**
- * kwq_take_turn() - do due work in one hold of the lock
- * @queue: the queue; its timer works on it
- * @now: current time on the timer's clock
- *
- * Return: true if there may be more.
- */
-bool kwq_take_turn(struct kwq_queue *queue, ktime_t now)
-{
-	unsigned long flags;
-	bool more;
-
-	spin_lock_irqsave(&queue->lock, flags);
-	if (queue->clock == KWQ_CLOCK_MANUAL)
-		now = queue->manual_now;
-	more = work_some(queue, now);
-	/* The unlock arms the timer in any case, behind the queues that are due now. */
-	queue->armed = KWQ_ARMED_ANEW;
-	queue->not_before = now;
-	kwq_look_again_locked(queue);
-	kwq_unlock(queue, flags);
-	return more;
 }
 
 /* Wakes all getters and drainers, so that they check their deadlines. */
@@ -136,7 +99,7 @@ static void set_manual_clock(struct kwq_queue *queue, ktime_t now)
  *
  * Due items become ready, and waiters check their deadlines.
  *
- * Return: true if there may be more due items, or more waiters to wake.
+ * Return: true if more are due.
  */
 bool kwq_advance_some(struct kwq_queue *queue, ktime_t now)
 {
@@ -145,11 +108,7 @@ bool kwq_advance_some(struct kwq_queue *queue, ktime_t now)
 
 	spin_lock_irqsave(&queue->lock, flags);
 	set_manual_clock(queue, max(queue->manual_now, now));
-	more = expire_locked(queue, queue->manual_now);
-	if (kwq_owes_wake_ups_locked(queue)) {
-		kwq_look_again_locked(queue);
-		more = true;
-	}
+	more = kwq_expire_some_locked(queue, queue->manual_now, KWQ_READY_PER_HOLD);
 	kwq_unlock(queue, flags);
 	return more;
 }

@@ -44,7 +44,7 @@ int kwq_flush(struct kwq_queue *queue)
 		else
 			kwq_core_begin_flush(core);
 	}
-	kwq_unlock_and_wake(queue, flags);
+	kwq_unlock(queue, flags);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kwq_flush);

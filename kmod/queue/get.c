@@ -5,7 +5,6 @@
 #include <linux/err.h>
 #include <linux/export.h>
 #include <linux/sched/signal.h>
-#include "pollers.h"
 #include "queue.h"
 #include "refs.h"
 #include "trace.h"
@@ -17,8 +16,8 @@ static inline void took_locked(struct kwq_queue *queue, struct kwq_item *item,
 	trace_kwq_get(queue, item, item->abandoned);
 	/* Q8: tasks that wait with this holder must look again, see kwq_get_would_wait_locked(). */
 	if (unlikely(queue->core.shut_down) && holder->nr_held == 1) {
-		queue->wake_getters = queue->nr_getters;
-		kwq_tell_pollers_locked(queue, KWQ_TELL_END);
+		wake_up_all(&queue->getters);
+		kwq_tell_pollers_locked(queue, 0);
 	}
 }
 
@@ -255,6 +254,12 @@ bool kwq_get_would_wait_locked(struct kwq_queue *queue, struct kwq_holder *holde
 	return core->nr_processing && !holder->nr_held;
 }
 
+static void count_getter(struct kwq_queue *queue, int nr)
+{
+	if (!kwq_is_small(queue))
+		kwq_queue_bulk_of(queue)->nr_getters += nr;
+}
+
 /**
  * kwq_wait_locked() - wait for a ready item
  * @queue: the queue; @queue->lock held, released while sleeping
@@ -295,11 +300,11 @@ noinline int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		return -ERESTARTSYS;
 
 	prepare_to_wait_exclusive(&queue->getters, &wait, TASK_INTERRUPTIBLE);
-	queue->nr_getters++;
+	count_getter(queue, 1);
 	kwq_unlock(queue, *flags);
 	kwq_sleep_until(queue, patience->deadline);
 	spin_lock_irqsave(&queue->lock, *flags);
-	queue->nr_getters--;
+	count_getter(queue, -1);
 	finish_wait(&queue->getters, &wait);
 	return 0;
 }

@@ -44,7 +44,7 @@ int kwq_pause_sync(struct kwq_queue *queue)
 		item->marks |= KWQ_MARK_AWAITED;
 		kwq_wait_for_an_end_locked(queue, &flags);
 	}
-	kwq_unlock_and_wake(queue, flags);
+	kwq_unlock(queue, flags);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kwq_pause_sync);

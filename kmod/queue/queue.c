@@ -8,9 +8,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 #include "core/limiter.h"
-#include "pollers.h"
 #include "queue.h"
-#include "timer.h"
 #include "workers.h"
 
 static void init(struct kwq_queue *queue, enum kwq_form form, const char *name,
@@ -22,21 +20,15 @@ static void init(struct kwq_queue *queue, enum kwq_form form, const char *name,
 	queue->woken_ends = 0;
 	queue->shut_downs = 0;
 	kwq_holder_init(&queue->holder);
-	queue->nr_getters = 0;
-	queue->nr_drainers = 0;
-	queue->wake_getters = 0;
-	queue->wake_drainers = 0;
 	queue->woken_phase = KWQ_RUNNING;
 	queue->clock = clock;
 	queue->stamps = clock;
-	queue->wake_at = KTIME_MAX;
+	queue->has_timer = false;
+	queue->is_behind = false;
 	queue->paused_until = 0;
-	queue->armed = KTIME_MAX;
-	queue->not_before = 0;
 	queue->manual_now = 0;
-	kwq_join_timer(queue);
 	init_waitqueue_head(&queue->getters);
-	INIT_LIST_HEAD(&queue->drainers);
+	INIT_HLIST_HEAD(&queue->drainers);
 	queue->name = name;
 	queue->workers = NULL;
 	queue->refs = NULL;
@@ -60,7 +52,8 @@ void kwq_large_queue_init(struct kwq_large_queue *large, const char *name,
 		      offsetof(struct kwq_large_queue, of_core) ==
 		      offsetof(struct kwq_large_core, core));
 	init(&large->queue, KWQ_LARGE, name, clock);
-	kwq_pollers_init(bulk);
+	bulk->nr_getters = 0;
+	init_waitqueue_head(&bulk->pollers);
 	atomic64_set(&bulk->coalesced, 0);
 	bulk->lease_end = KTIME_MAX;
 	bulk->key_ops = NULL;

@@ -11,19 +11,21 @@
 #include "core/core.h"
 
 /*
- * A hold of the lock keeps interrupts off, so each hold does a bounded amount of work (O8).
- * KWQ_ITEMS_PER_HOLD limits the items that a hold moves, drops or gives back.
- * KWQ_WAKES_PER_HOLD limits the getters that a hold wakes, and also the drainers. "pollers.h"
- * has a limit for pollers. kwq_unlock() says who wakes the rest.
+ * A hold of the lock keeps interrupts off, so it moves, drops or gives back at most this many items
+ * (O8). It wakes all waiters that it has to, as the kernel's own wait queues do.
  */
 #define KWQ_ITEMS_PER_HOLD	64
-#define KWQ_WAKES_PER_HOLD	8
 
-/* A paying caller has this long to wake its waiters. Then the timer wakes them. */
-#define KWQ_PAYS_WITHIN_NS	NSEC_PER_MSEC
+/*
+ * The most that a hold makes ready, because each may wake a task; and the most for a timer's
+ * callback. The timers of very many queues may fire at one moment, and the kernel runs their
+ * callbacks in one go.
+ */
+#define KWQ_READY_PER_HOLD	32
+#define KWQ_READY_PER_TIMER	8
 
-/* @armed of a queue during its turn on the timer. Differs from every time. */
-#define KWQ_ARMED_ANEW		KTIME_MIN
+/* Pollers are descriptors of the device. Without it the compiler leaves out what serves them. */
+#define KWQ_MAY_HAVE_POLLERS	(IS_ENABLED(CONFIG_KWQ_DEV) || IS_ENABLED(CONFIG_KUNIT))
 
 /**
  * struct kwq_patience - how long a call may wait
@@ -85,11 +87,11 @@ static inline struct kwq_queue_bulk *kwq_queue_bulk_of(const struct kwq_queue *q
 
 /**
  * struct kwq_drainer - a task that waits in @drainers of a queue
- * @link: in that list; empty once it was woken
+ * @link: in that list; unhashed once it was woken
  * @task: the task
  */
 struct kwq_drainer {
-	struct list_head link;
+	struct hlist_node link;
 	struct task_struct *task;
 };
 
@@ -105,28 +107,31 @@ void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock);
 void kwq_unlock_got(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock);
-bool kwq_unlock_paying(struct kwq_queue *queue, unsigned long flags)
-	__releases(&queue->lock);
-void kwq_wake_rest(struct kwq_queue *queue);
+void kwq_wake_drainers_locked(struct kwq_queue *queue);
 void kwq_wake_all_locked(struct kwq_queue *queue);
+void kwq_tell_pollers_locked(struct kwq_queue *queue, __poll_t events);
 void kwq_pass_on_locked(struct kwq_queue *queue);
 void kwq_wake_again_locked(struct kwq_queue *queue);
-bool kwq_owes_wake_ups_locked(const struct kwq_queue *queue);
+
+/* timer.c */
 ktime_t kwq_next_time_locked(const struct kwq_queue *queue);
 void kwq_arm_timer_locked(struct kwq_queue *queue);
+void kwq_wake_again(struct kwq_queue *queue);
+void kwq_leave_timer(struct kwq_queue *queue);
+void kwq_timers_stop(void);
 
 /**
- * kwq_unlock_and_wake() - kwq_unlock() that wakes all waiters it has to
- * @queue: the queue; @queue->lock and no other lock held
- * @flags: as spin_lock_irqsave() stored them
+ * kwq_has_pollers_locked() - is a poller listed
+ * @queue: the queue; @queue->lock held
  *
- * Context: process; may sleep. The caller keeps the queue alive.
+ * Return: true if so.
  */
-static inline void kwq_unlock_and_wake(struct kwq_queue *queue, unsigned long flags)
-	__releases(&queue->lock)
+static inline bool kwq_has_pollers_locked(struct kwq_queue *queue)
 {
-	if (unlikely(kwq_unlock_paying(queue, flags)))
-		kwq_wake_rest(queue);
+	if (!KWQ_MAY_HAVE_POLLERS || kwq_is_small(queue))
+		return false;
+	/* Needs no barrier: see kwq_unlock(). */
+	return waitqueue_active(&kwq_queue_bulk_of(queue)->pollers);
 }
 
 /**
@@ -143,7 +148,7 @@ static inline void kwq_look_again_locked(struct kwq_queue *queue)
 
 /* expire.c */
 bool kwq_expire_due_locked(struct kwq_queue *queue);
-bool kwq_take_turn(struct kwq_queue *queue, ktime_t now);
+bool kwq_expire_some_locked(struct kwq_queue *queue, ktime_t now, unsigned int most);
 ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns);
 bool kwq_advance_some(struct kwq_queue *queue, ktime_t now);
 
@@ -262,6 +267,7 @@ int kwq_wait_drained(struct kwq_queue *queue, u32 shut_downs, ktime_t deadline);
 #if IS_ENABLED(CONFIG_KUNIT)
 int kwq_try_coalesce(struct kwq_queue *queue, struct kwq_item *item);
 bool kwq_drop(struct kwq_queue *queue);
+bool kwq_take_turn(struct kwq_queue *queue, bool was_behind);
 #endif
 
 #endif /* KWQ_QUEUE_H */

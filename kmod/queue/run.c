@@ -91,7 +91,7 @@ static void run_and_unlock(struct kwq_workers *workers, struct kwq_item *item,
 				kwq_stamp_locked(queue));
 	refs = kwq_owed_put_locked(queue, item);
 	rb_erase(&caller->node, &workers->callers);
-	kwq_unlock_and_wake(queue, flags);
+	kwq_unlock(queue, flags);
 	kwq_put(refs, item);
 }
 

@@ -15,7 +15,7 @@ static u32 shut_down_locked(struct kwq_queue *queue, bool drain)
 	kwq_core_shut_down(&queue->core);
 	if (!drain) {
 		queue->shut_downs++;
-		queue->wake_drainers = queue->nr_drainers;
+		kwq_wake_drainers_locked(queue);
 	}
 	trace_kwq_shut_down(queue, drain);
 	return queue->shut_downs;
@@ -35,7 +35,7 @@ void kwq_begin_shut_down(struct kwq_queue *queue)
 
 	spin_lock_irqsave(&queue->lock, flags);
 	shut_down_locked(queue, false);
-	kwq_unlock_and_wake(queue, flags);
+	kwq_unlock(queue, flags);
 }
 
 /**
@@ -54,7 +54,7 @@ u32 kwq_begin_drain(struct kwq_queue *queue)
 
 	spin_lock_irqsave(&queue->lock, flags);
 	shut_downs = shut_down_locked(queue, true);
-	kwq_unlock_and_wake(queue, flags);
+	kwq_unlock(queue, flags);
 	return shut_downs;
 }
 

@@ -52,14 +52,37 @@ unsigned long kwq_test_nr_waiting(struct kwq_queue *queue)
 	return nr;
 }
 
+ktime_t kwq_test_next_time(struct kwq_queue *queue)
+{
+	unsigned long flags;
+	ktime_t next;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	next = kwq_next_time_locked(queue);
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return next;
+}
+
+bool kwq_test_is_armed(struct kwq_queue *queue)
+{
+	unsigned long flags;
+	bool is_armed;
+
+	/* Comes after a turn whose wake-ups have just begun. */
+	spin_lock_irqsave(&queue->lock, flags);
+	is_armed = queue->has_timer && hrtimer_is_queued(&queue->timer);
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return is_armed;
+}
+
 int kwq_test_nr_drainers(struct kwq_queue *queue)
 {
-	const struct list_head *drainer;
+	const struct hlist_node *drainer;
 	unsigned long flags;
 	int nr = 0;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	list_for_each(drainer, &queue->drainers)
+	hlist_for_each(drainer, &queue->drainers)
 		nr++;
 	spin_unlock_irqrestore(&queue->lock, flags);
 	return nr;

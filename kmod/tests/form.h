@@ -43,6 +43,12 @@ struct kwq_queue *kwq_test_queue_alloc(struct kunit *test);
 /* The number of waiting items. */
 unsigned long kwq_test_nr_waiting(struct kwq_queue *queue);
 
+/* When the timer has to fire next; KTIME_MAX for never. */
+ktime_t kwq_test_next_time(struct kwq_queue *queue);
+
+/* Was the timer started? Not after it has fired. */
+bool kwq_test_is_armed(struct kwq_queue *queue);
+
 /* The number of drainers that sleep. */
 int kwq_test_nr_drainers(struct kwq_queue *queue);
 

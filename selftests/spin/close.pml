@@ -7,7 +7,6 @@
 #include "model/shell.pml"
 #include "model/adder.pml"
 #include "model/getter.pml"
-#include "model/waker.pml"
 
 #ifndef ADDS
 #define ADDS 2
@@ -16,7 +15,6 @@
 init {
 	atomic {
 		deadline[0] = 1;
-		run waker();
 		run adder(ADDS, false);
 		run getter(0, 0, 2, KEEPS | MAY_CLOSE);
 		run getter(1, 1, 1, ONLY_DONE);

@@ -7,7 +7,7 @@
 #include "model/adder.pml"
 #include "model/exclusive.pml"
 #include "model/shut-down.pml"
-#include "model/waker.pml"
+#include "model/timer.pml"
 
 #ifndef ADDS
 #define ADDS 2
@@ -15,7 +15,7 @@
 
 init {
 	atomic {
-		run waker();
+		run work_item();
 		run adder(ADDS, false);
 		run exclusive_poller(0, 0, 1, true);
 		run exclusive_poller(1, 1, FOREVER, false);

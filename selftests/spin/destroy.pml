@@ -12,13 +12,14 @@ init {
 		retries = 1;
 		/* No call may be under way: all earlier calls have returned. */
 		expires[0] = 1; promised[0] = true;
-		armed = 1; due = 1; enqueued = true; fires_at = 1;
+		enqueued = true; fires_at = 1;
 		dirty[1] = true; owed[1] = true;
 		idle[0] = false; queued[0] = true;
 		run worker(0);
 		run worker(1);
 		run destroyer(2);
 		run timer();
+		run work_item();
 		run clock();
 		run quiet()
 	}

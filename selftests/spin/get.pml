@@ -6,7 +6,6 @@
 #include "model/shell.pml"
 #include "model/adder.pml"
 #include "model/getter.pml"
-#include "model/waker.pml"
 
 #ifndef ADDS
 #define ADDS 2
@@ -15,7 +14,6 @@
 init {
 	atomic {
 		deadline[1] = 1;
-		run waker();
 		run adder(ADDS, false);
 		run getter(0, 0, 1, MAY_FAULT);
 		run signals(0);

@@ -4,11 +4,7 @@
 #define NOW_MAX 1
 #include "model/shell.pml"
 #include "model/adder.pml"
-#ifdef NO_TIMER
-#include "model/waker.pml"
-#else
 #include "model/timer.pml"
-#endif
 #include "model/worker.pml"
 #include "model/canceller.pml"
 
@@ -19,10 +15,10 @@ init {
 		idle[0] = true; workers[0] = true;
 #ifdef NO_TIMER
 		retries = 0;
-		run waker();
 #else
 		retries = FOREVER;
 		run timer();
+		run work_item();
 		run clock();
 #endif
 		run adder(FOREVER, false);

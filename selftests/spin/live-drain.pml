@@ -5,13 +5,11 @@
 #include "model/adder.pml"
 #include "model/getter.pml"
 #include "model/shut-down.pml"
-#include "model/waker.pml"
 
 ltl drain_returns { [](draining[2] -> <>returned[2]) }
 
 init {
 	atomic {
-		run waker();
 		run adder(FOREVER, false);
 #ifdef SECOND
 		run getter(0, 0, 2, MAY_CLOSE);

@@ -4,7 +4,6 @@
 #include "model/shell.pml"
 #include "model/adder.pml"
 #include "model/getter.pml"
-#include "model/waker.pml"
 
 #define SLEEP_BESIDE	(NR_READY && len(getters) > 0)
 
@@ -12,7 +11,6 @@ ltl no_sleep_beside_ready { !<>[]SLEEP_BESIDE }
 
 init {
 	atomic {
-		run waker();
 		run adder(FOREVER, false);
 		run getter(0, 0, FOREVER, MAY_FAULT);
 		run getter(1, 1, FOREVER, ONLY_DONE)

@@ -5,7 +5,6 @@
 #include "model/getter.pml"
 #include "model/poller.pml"
 #include "model/shut-down.pml"
-#include "model/waker.pml"
 
 #ifndef ADDS
 #define ADDS 2
@@ -13,7 +12,6 @@
 
 init {
 	atomic {
-		run waker();
 		run adder(ADDS, false);
 		run poller(0, 0, 1);
 		run poller(1, 1, 1);

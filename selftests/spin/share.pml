@@ -7,7 +7,6 @@
 #include "model/adder.pml"
 #include "model/getter.pml"
 #include "model/shut-down.pml"
-#include "model/waker.pml"
 
 #ifndef ADDS
 #define ADDS 2
@@ -15,7 +14,6 @@
 
 init {
 	atomic {
-		run waker();
 		run adder(ADDS, false);
 		run getter(0, 0, 1, JOINS);
 		run getter(1, 0, FOREVER, ONLY_DONE);

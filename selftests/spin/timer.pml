@@ -19,6 +19,7 @@ init {
 		run drainer(2);
 #endif
 		run timer();
+		run work_item();
 		run clock();
 		run quiet()
 	}

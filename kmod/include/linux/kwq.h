@@ -100,10 +100,12 @@
 
 #include <linux/atomic.h>
 #include <linux/build_bug.h>
+#include <linux/hrtimer.h>
 #include <linux/kcov.h>
 #include <linux/kwq_backoff.h>
 #include <linux/kwq_types.h>
 #include <linux/ktime.h>
+#include <linux/llist.h>
 #include <linux/prandom.h>
 #include <linux/rbtree_types.h>
 #include <linux/spinlock.h>
@@ -112,7 +114,6 @@
 #include <uapi/linux/kwq.h>
 
 struct kwq_item;
-struct kwq_timer;
 struct kwq_workers;
 
 /**
@@ -170,19 +171,6 @@ enum kwq_clock {
 #define KWQ_CLOCK_NONE	0xff
 
 /**
- * struct kwq_round - progress of the wake-up of a queue's pollers
- *
- * Its members are private. kmod/queue/pollers.h has the KWQ_TELL_* bits.
- */
-struct kwq_round {
-	/* private: protected by the queue's lock */
-	wait_queue_entry_t bookmark;	/* marks the next poller while the lock is free */
-	u32 nr_ended;			/* number of ended rounds; wraps */
-	u8 telling;			/* KWQ_TELL_* bits of this round; 0 between rounds */
-	u8 to_tell;			/* KWQ_TELL_* bits for later rounds */
-};
-
-/**
  * struct kwq_queue - a queue
  *
  * Alone it is a small queue, as kwq_queue_init() and DEFINE_KWQ_QUEUE() make them. In a
@@ -192,17 +180,12 @@ struct kwq_round {
  *
  * I: set before the queue is used, then constant.
  * L: @lock.
- * T: written under @lock and the timer's own lock; read under either.
- * W: the wait list's own lock.
- *
- * Both other locks are taken under @lock.
+ * W: the wait list's own lock, taken under @lock.
  *
  * A getter is a task that sleeps in a get. A drainer is a task that sleeps until a drain, a
  * flush, or a run of an item ends. A poller is an entry of poll(), select(), epoll or
  * io_uring. Getters and drainers join and leave their lists under @lock, so every holder of
  * @lock sees all of them. Pollers join without it, see kwq_unlock().
- *
- * A turn is one hold of @lock by the timer's callback: see kmod/queue/timer.h.
  */
 struct kwq_queue {
 	/* private: */
@@ -212,23 +195,19 @@ struct kwq_queue {
 	u32 woken_ends;			/* L: nr_ends() of unlock.c when drainers were last woken */
 	u32 shut_downs;			/* L: number of shut downs without drain; wraps */
 	struct kwq_holder holder;	/* L: holder of the items that kwq_get() hands out */
-	u32 nr_getters;			/* L: getters, asleep or on their way back to @lock */
-	u32 nr_drainers;		/* L: drainers, asleep or on their way back to @lock */
-	u32 wake_getters;		/* L: getters still to be woken */
-	u32 wake_drainers;		/* L: drainers still to be woken */
 	u8 woken_phase;			/* L: the phase that all waiters were last woken for */
 	u8 clock;			/* I: enum kwq_clock */
-	u8 timer;			/* I: number of its timer */
 	u8 stamps;			/* I: @clock, or KWQ_CLOCK_NONE without durations */
-	ktime_t wake_at;		/* L: when the timer wakes them; 0: now, KTIME_MAX: never */
+	u8 has_timer : 1;		/* L: @timer was set up */
+	u8 is_behind : 1;		/* L: the work item sees to what is due: see timer.c */
 	ktime_t paused_until;		/* L: end of the timed pause, perhaps past; 0: none */
-	ktime_t armed;			/* L: time of the next turn on @clock; KTIME_MAX: none */
-	ktime_t not_before;		/* L: time of the last turn; @armed is never earlier */
-	ktime_t manual_now;		/* L: time of KWQ_CLOCK_MANUAL */
-	struct rb_node place;		/* T: in the timer's tree of armed queues */
-	ktime_t due;			/* T: its time in that tree; KTIME_MAX if not in it */
+	union {
+		struct hrtimer timer;	/* L: started, with @has_timer */
+		ktime_t manual_now;	/* L: time of KWQ_CLOCK_MANUAL, which has no timer */
+	};
+	struct llist_node behind;	/* of the queues with @is_behind */
 	wait_queue_head_t getters;	/* W */
-	struct list_head drainers;	/* L */
+	struct hlist_head drainers;	/* L */
 	const char *name;		/* I: for tracing */
 	struct kwq_workers *workers;	/* L: the workers that call the handler; NULL without one */
 	const struct kwq_ref_ops *refs;	/* L: set once; NULL if the queue owns no references */
@@ -243,13 +222,13 @@ static_assert(sizeof(struct kwq_queue) <= 256);
 /**
  * struct kwq_key_ops - what a queue asks of the owner of its keys
  * @key_of: for tracing: gets an item's key
- * @end_leases: at @lease_end: takes back a bounded number of items whose lease ended, or all whose
- *	queue's term is over; true if there may be more
+ * @end_leases: at @lease_end: takes back a bounded number of items whose lease ended, or whose
+ *	queue's term is over, and sets when to call it next, which is in the past if more are due
  * @waited: the wait of an item has ended; NULL if nobody wants to know
  */
 struct kwq_key_ops {
 	const u8 *(*key_of)(const struct kwq_item *item, size_t *len);
-	bool (*end_leases)(struct kwq_queue *queue, ktime_t now);
+	void (*end_leases)(struct kwq_queue *queue, ktime_t now);
 	void (*waited)(struct kwq_queue *queue, struct kwq_item *item);
 };
 
@@ -260,8 +239,7 @@ struct kwq_key_ops {
  */
 struct kwq_queue_bulk {
 	/* private: */
-	u32 wake_pollers;		/* L: exclusive pollers still to be woken, one per item */
-	struct kwq_round round;		/* L: progress of the pollers' wake-up */
+	u32 nr_getters;			/* L: getters, asleep or on their way back to @lock */
 	wait_queue_head_t pollers;	/* W */
 	atomic64_t coalesced;		/* adds that coalesced without @lock */
 	ktime_t lease_end;		/* L: no lease or term ends earlier; KTIME_MAX for never */
@@ -295,17 +273,9 @@ struct kwq_large_queue {
 	.lock = __SPIN_LOCK_UNLOCKED((queue).lock),			\
 	.clock = KWQ_CLOCK_MONOTONIC,					\
 	.stamps = KWQ_CLOCK_MONOTONIC,					\
-	.timer = __LINE__ % KWQ_NR_TIMERS,				\
-	.wake_at = KTIME_MAX,						\
-	.armed = KTIME_MAX,						\
-	.due = KTIME_MAX,						\
 	.getters = __WAIT_QUEUE_HEAD_INITIALIZER((queue).getters),	\
-	.drainers = LIST_HEAD_INIT((queue).drainers),			\
 	.name = (of_name),						\
 }
-
-/* Number of timers of each clock. Queues share them: see kmod/queue/timer.h. */
-#define KWQ_NR_TIMERS	8
 
 /**
  * DEFINE_KWQ_QUEUE() - define a small queue on CLOCK_MONOTONIC

@@ -1075,8 +1075,7 @@ static void poller_of_a_handle_that_follows_later_is_told(struct kunit *test)
 
 /* ---- Sync ----------------------------------------------------------------- */
 
-/* More than one hold of the lock wakes. */
-#define NR_SYNCERS	(2 * KWQ_WAKES_PER_HOLD + 1)
+#define NR_SYNCERS	17
 
 struct syncer {
 	struct kwq_test_thread thread;

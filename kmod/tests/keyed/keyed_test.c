@@ -10,7 +10,6 @@
 #include "tests/core/core_check.h"
 #include "keyed_ops.h"
 #include "tests/thread.h"
-#include "queue/pollers.h"
 #include "queue/trace.h"
 
 #define NR_GOT		64
@@ -73,19 +72,6 @@ static void close_x(struct keyed_test *t)
 {
 	kwq_handle_close(t->x);
 	t->x = NULL;
-}
-
-static bool it_pays(void)
-{
-	return true;
-}
-
-/* A process pays for its wake-ups. The tests run in a thread of the kernel's. */
-static void close_as_a_process(struct kunit *test)
-{
-	kunit_activate_static_stub(test, kwq_close_pays, it_pays);
-	close_x(test->priv);
-	kunit_deactivate_static_stub(test, kwq_close_pays);
 }
 
 static void close_y(struct keyed_test *t)
@@ -1167,6 +1153,12 @@ static void done_and_get_is_one_hold(struct kunit *test)
 
 /* ---- Handles that close ---- */
 
+/* Waits until the work item has woken again. The clock is manual, so there is no timer to stop. */
+static void let_wake_again(struct keyed_test *t)
+{
+	kwq_leave_timer(&t->keyed->queue);
+}
+
 static void closing_wakes_for_all_that_is_ready(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
@@ -1177,21 +1169,25 @@ static void closing_wakes_for_all_that_is_ready(struct kunit *test)
 	init_waitqueue_func_entry(&s.entry, wake_sleeper);
 	add_wait_queue_exclusive(pollers, &s.entry);
 	kwq_handle_flush(t->x);
+	let_wake_again(t);
 	KUNIT_EXPECT_EQ(test, s.wakes, 0);
 	add(t, KEY("a"));
 	add(t, KEY("b"));
 	KUNIT_EXPECT_EQ(test, s.wakes, 2);
 	kwq_handle_flush(t->x);
+	let_wake_again(t);
 	KUNIT_EXPECT_EQ(test, s.wakes, 3);
 	/* Processing and waiting items wake nobody, and nothing counts twice. */
 	EXPECT_FETCH(test, t, t->y, "a");
 	EXPECT_FETCH(test, t, t->y, "b");
 	add_after(t, KEY("c"), 10);
 	kwq_handle_flush(t->x);
+	let_wake_again(t);
 	KUNIT_EXPECT_EQ(test, s.wakes, 3);
 	add(t, KEY("d"));
 	KUNIT_EXPECT_EQ(test, s.wakes, 4);
 	close_x(t);
+	let_wake_again(t);
 	KUNIT_EXPECT_EQ(test, s.wakes, 5);
 	remove_wait_queue(pollers, &s.entry);
 }
@@ -1248,116 +1244,6 @@ static void closed_handles_tickets_are_stale(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, done(t, t->y), KWQ_FINISHED);
 }
 
-#define NR_PACED	(3 * KWQ_WAKES_PER_HOLD + 1)
-
-/* The queue counts its waiters down once per hold, so all wake-ups of a hold see one number. */
-struct paced_sleeper {
-	struct wait_queue_entry entry;
-	struct paced_sleepers *all;
-};
-
-struct paced_sleepers {
-	const u32 *left;
-	u32 last;
-	int row;		/* number of wake-ups since that number changed */
-	int most;
-	int wakes;
-	struct paced_sleeper sleeper[NR_PACED];
-};
-
-static int wake_paced_sleeper(struct wait_queue_entry *entry, unsigned int mode,
-			      int sync, void *key)
-{
-	struct paced_sleepers *all = container_of(entry, struct paced_sleeper, entry)->all;
-
-	if (*all->left != all->last)
-		all->row = 0;
-	all->last = *all->left;
-	all->most = max(all->most, ++all->row);
-	all->wakes++;
-	list_del_init(&entry->entry);
-	return 1;
-}
-
-static void hold_wakes_a_bounded_number(struct kunit *test)
-{
-	struct paced_sleepers *all = kunit_kzalloc(test, sizeof(*all), GFP_KERNEL);
-	struct keyed_test *t = test->priv;
-	struct kwq_queue *q = &t->keyed->queue;
-	struct kwq_key key;
-	u8 byte;
-	int i;
-
-	/* O8: the caller wakes the others, and depends on neither the timer nor a woken task. */
-	KUNIT_ASSERT_NOT_NULL(test, all);
-	key = (struct kwq_key){ &byte, 1 };
-	for (i = 0; i < NR_PACED; i++) {
-		byte = i;
-		add(t, &key);
-	}
-	for (i = 0; i < NR_PACED; i++)
-		KUNIT_ASSERT_EQ(test, get_some(t, t->x, 1), 1);
-	all->left = &q->wake_getters;
-	for (i = 0; i < NR_PACED; i++) {
-		all->sleeper[i].all = all;
-		init_waitqueue_func_entry(&all->sleeper[i].entry, wake_paced_sleeper);
-		add_wait_queue_exclusive(&q->getters, &all->sleeper[i].entry);
-	}
-	q->nr_getters = NR_PACED;
-	/* The timer's slot comes after the work of others, perhaps late. */
-	q->not_before = KTIME_MAX / 2;
-	close_as_a_process(test);
-	KUNIT_EXPECT_EQ(test, all->wakes, NR_PACED);
-	KUNIT_EXPECT_EQ(test, all->most, KWQ_WAKES_PER_HOLD);
-}
-
-struct timed_sleeper {
-	struct wait_queue_entry entry;
-	const struct kwq_queue *queue;
-	ktime_t wake_at;	/* value of the queue's @wake_at at the wake-up */
-};
-
-static int wake_timed_sleeper(struct wait_queue_entry *entry, unsigned int mode,
-			      int sync, void *key)
-{
-	struct timed_sleeper *s = container_of(entry, struct timed_sleeper, entry);
-
-	s->wake_at = s->queue->wake_at;
-	list_del_init(&entry->entry);
-	return 1;
-}
-
-/* Returns how a getter is woken if a close makes @nr items ready. */
-static ktime_t woken_by_a_close(struct kunit *test, u8 nr)
-{
-	struct keyed_test *t = test->priv;
-	struct timed_sleeper s = { .queue = &t->keyed->queue, .wake_at = -1 };
-	struct kwq_key key;
-	u8 byte;
-
-	key = (struct kwq_key){ &byte, 1 };
-	for (byte = 0; byte < nr; byte++)
-		add(t, &key);
-	for (byte = 0; byte < nr; byte++)
-		KUNIT_EXPECT_EQ(test, get_some(t, t->x, 1), 1);
-	init_waitqueue_func_entry(&s.entry, wake_timed_sleeper);
-	add_wait_queue_exclusive(&t->keyed->queue.getters, &s.entry);
-	t->keyed->queue.nr_getters = 1;
-	close_as_a_process(test);
-	t->keyed->queue.nr_getters = 0;
-	return s.wake_at;
-}
-
-/* O8: the hold of a batch has done enough. The caller wakes in the next hold. */
-static void hold_of_many_items_wakes_nobody(struct kunit *test)
-{
-	KUNIT_EXPECT_EQ(test, woken_by_a_close(test, KWQ_WAKES_PER_HOLD), KTIME_MAX);
-	unmake(test);
-	make(test, KWQ_CLOCK_MANUAL, &plenty);
-	KUNIT_EXPECT_EQ(test, woken_by_a_close(test, KWQ_WAKES_PER_HOLD + 1),
-			KWQ_PAYS_WITHIN_NS);
-}
-
 static bool poll_room(struct kwq_keyed *keyed)
 {
 	unsigned long flags;
@@ -1411,7 +1297,7 @@ static void closed_handle_gives_back_in_pieces(struct kunit *test)
 	struct kwq_key key = { &byte, 1 };
 	int i;
 
-	/* O1 D6: one wake-up for each hold of the lock; O7: one more for all items, in the last */
+	/* O1 D6: one wake-up for each hold of the lock; O7: one more for all by the work item */
 	for (i = 0; i < 256; i++) {
 		byte = i;
 		add(t, &key);
@@ -1421,8 +1307,9 @@ static void closed_handle_gives_back_in_pieces(struct kunit *test)
 	init_waitqueue_func_entry(&s.entry, wake_sleeper);
 	add_wait_queue(pollers, &s.entry);
 	close_x(t);
+	let_wake_again(t);
 	remove_wait_queue(pollers, &s.entry);
-	KUNIT_EXPECT_EQ(test, s.wakes, 256 / KWQ_ITEMS_PER_HOLD + 1);
+	KUNIT_EXPECT_EQ(test, s.wakes, 256 / KWQ_READY_PER_HOLD + 1);
 	for (i = 0; i < 256; i++) {
 		KUNIT_ASSERT_EQ(test, get_some(t, t->y, 1), 1);
 		KUNIT_EXPECT_EQ(test, t->keys[0], i);
@@ -1450,61 +1337,25 @@ static int nr_woken(const struct sleeper *pollers, int nr)
 	return woken;
 }
 
-/* The queue has no turn before @until. */
-static void put_timer_off(struct keyed_test *t, ktime_t until)
+static void close_wakes_all_pollers_again(struct kunit *test)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&t->keyed->queue.lock, flags);
-	t->keyed->queue.not_before = until;
-	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
-}
-
-static void closing_process_wakes_all_pollers(struct kunit *test)
-{
-	enum { NR = 3 * KWQ_POLLERS_PER_HOLD };
+	enum { NR = 25 };
 	struct keyed_test *t = test->priv;
 	struct sleeper *pollers = kunit_kcalloc(test, NR, sizeof(*pollers), GFP_KERNEL);
 	int i;
 
-	/* O7 O8: it wakes the others after its first hold, so that nobody depends on the timer. */
+	/* O7: by a flush, and by the close of the handle; both leave that to the work item */
 	KUNIT_ASSERT_NOT_NULL(test, pollers);
 	add(t, KEY("a"));
 	come_to_poll(t, pollers, NR);
-	put_timer_off(t, KTIME_MAX / 2);
-	kunit_activate_static_stub(test, kwq_close_pays, it_pays);
 	kwq_handle_flush(t->x);
-	kunit_deactivate_static_stub(test, kwq_close_pays);
+	let_wake_again(t);
 	KUNIT_EXPECT_EQ(test, nr_woken(pollers, NR), NR);
 	for (i = 0; i < NR; i++)
-		remove_wait_queue(&t->keyed->of_queue.pollers, &pollers[i].entry);
-}
-
-static void closing_thread_of_the_kernel_does_not_pay(struct kunit *test)
-{
-	enum { NR = 3 * KWQ_POLLERS_PER_HOLD };
-	struct keyed_test *t = test->priv;
-	struct sleeper *pollers = kunit_kcalloc(test, NR, sizeof(*pollers), GFP_KERNEL);
-	unsigned long flags;
-	int i;
-
-	/* O6 O8: the tests run in such a thread. */
-	KUNIT_ASSERT_NOT_NULL(test, pollers);
-	KUNIT_ASSERT_TRUE(test, current->flags & PF_KTHREAD);
-	add(t, KEY("a"));
-	come_to_poll(t, pollers, NR);
-	put_timer_off(t, KTIME_MAX / 2);
-	kwq_handle_flush(t->x);
-	KUNIT_EXPECT_EQ(test, nr_woken(pollers, NR), KWQ_POLLERS_PER_HOLD);
+		pollers[i].wakes = 0;
 	close_x(t);
-	KUNIT_EXPECT_LT(test, nr_woken(pollers, NR), NR);
-
-	/* The timer wakes the rest. */
-	put_timer_off(t, 0);
-	spin_lock_irqsave(&t->keyed->queue.lock, flags);
-	kwq_tell_pollers_locked(&t->keyed->queue, KWQ_TELL_ROOM);
-	kwq_unlock_and_wake(&t->keyed->queue, flags);
-	kwq_test_wait_until(test, nr_woken(pollers, NR) == NR);
+	let_wake_again(t);
+	KUNIT_EXPECT_EQ(test, nr_woken(pollers, NR), NR);
 	for (i = 0; i < NR; i++)
 		remove_wait_queue(&t->keyed->of_queue.pollers, &pollers[i].entry);
 }
@@ -2870,13 +2721,10 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(closed_handle_gives_back),
 	KUNIT_CASE(closed_handle_holds_nothing),
 	KUNIT_CASE(closed_handles_tickets_are_stale),
-	KUNIT_CASE(hold_wakes_a_bounded_number),
-	KUNIT_CASE(hold_of_many_items_wakes_nobody),
 	KUNIT_CASE(poller_is_told_of_room),
 	KUNIT_CASE(drain_that_goes_on_sees_a_shut_down),
 	KUNIT_CASE(closed_handle_gives_back_in_pieces),
-	KUNIT_CASE(closing_process_wakes_all_pollers),
-	KUNIT_CASE(closing_thread_of_the_kernel_does_not_pay),
+	KUNIT_CASE(close_wakes_all_pollers_again),
 	KUNIT_CASE(closed_handle_gives_back_what_was_removed),
 	KUNIT_CASE(last_handle_takes_all_with_it),
 	KUNIT_CASE(returned_items_are_where_they_were),

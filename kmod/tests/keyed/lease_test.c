@@ -5,12 +5,11 @@
 #include <linux/slab.h>
 #include "tests/core/core_check.h"
 #include "keyed_ops.h"
-#include "queue/timer.h"
+#include "tests/form.h"
 #include "tests/thread.h"
 
 #define LEASE		1000
-#define NR_MANY		(2 * KWQ_ITEMS_PER_HOLD + 1)
-#define ITEMS_PER_RUN	(KWQ_HOLDS_PER_RUN * KWQ_ITEMS_PER_HOLD)
+#define NR_MANY		(2 * KWQ_READY_PER_HOLD + 1)
 
 struct lease_test {
 	struct kwq_keyed *keyed;
@@ -147,7 +146,7 @@ static void lost_at_the_lease_s_end_and_not_before(struct kunit *test)
 	add(t, KEY("key"));
 	old = get(t, t->x);
 	KUNIT_EXPECT_NE(test, old, 0);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, LEASE);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), LEASE);
 	advance(t, LEASE - 1);
 	KUNIT_EXPECT_EQ(test, get(t, t->y), 0);
 	KUNIT_EXPECT_EQ(test, t->x->lined.holder.nr_held, 1);
@@ -165,15 +164,15 @@ static void lost_at_the_lease_s_end_and_not_before(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("key"), 0), -EPERM);
 	KUNIT_EXPECT_EQ(test, kwq_handle_extend_key(t->x, KEY("key")), -EPERM);
 	KUNIT_EXPECT_EQ(test, t->y->lined.holder.nr_held, 1);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, 2 * LEASE);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), 2 * LEASE);
 	KUNIT_EXPECT_EQ(test, done(t->y, new), KWQ_FINISHED);
 	/* Q10 */
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 0);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, 0);
 	/* D6: the timer fires once in vain, and is not armed again. */
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, 2 * LEASE);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), 2 * LEASE);
 	advance(t, LEASE);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), KTIME_MAX);
 }
 
 /* A consumer that only gets, and lets its leases expire, does not accumulate pages. */
@@ -249,13 +248,13 @@ static void leases_end_in_the_order_of_their_ends(struct kunit *test)
 	a = get(t, t->x);
 	advance(t, 1);
 	b = get(t, t->x);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, LEASE);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), LEASE);
 	advance(t, 1);
 	KUNIT_EXPECT_EQ(test, kwq_handle_extend(t->x, a), 0);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, LEASE);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), LEASE);
 	advance(t, LEASE - 2);
 	KUNIT_EXPECT_EQ(test, get(t, t->y), 0);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, LEASE + 1);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), LEASE + 1);
 	advance(t, 1);
 	KUNIT_EXPECT_NE(test, get(t, t->y), 0);
 	KUNIT_EXPECT_TRUE(test, got(t, KEY("b")));
@@ -290,7 +289,7 @@ static void without_leases_nothing_ends(struct kunit *test)
 	make(test, KWQ_CLOCK_MANUAL, 0);
 	add(t, KEY("key"));
 	ticket = get(t, t->x);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), KTIME_MAX);
 	KUNIT_EXPECT_EQ(test, kwq_handle_extend(t->x, ticket), 0);
 	KUNIT_EXPECT_EQ(test, kwq_handle_extend(t->x, ticket + 1), -ESTALE);
 	KUNIT_EXPECT_EQ(test, kwq_handle_extend_key(t->x, KEY("key")), 0);
@@ -350,16 +349,16 @@ static void cycles_leave_the_timer_alone(struct kunit *test)
 
 	/* D6 O3: get, extend and done for the time of 10 leases, in steps of a thousandth */
 	add(t, KEY("key"));
-	before = q->armed;
+	before = kwq_test_next_time(q);
 	for (i = 0; i < 10 * LEASE; i++) {
 		ticket = get(t, t->x);
 		kwq_handle_extend(t->x, ticket);
 		add(t, KEY("key"));
 		KUNIT_ASSERT_EQ(test, done(t->x, ticket), KWQ_REQUEUED);
-		KUNIT_ASSERT_LE(test, q->armed, q->manual_now + LEASE);
+		KUNIT_ASSERT_LE(test, kwq_test_next_time(q), q->manual_now + LEASE);
 		advance(t, 1);
-		armed += q->armed != before;
-		before = q->armed;
+		armed += kwq_test_next_time(q) != before;
+		before = kwq_test_next_time(q);
 	}
 	/* Once for each lease that might have ended, and for the first one. */
 	KUNIT_EXPECT_LE(test, armed, 20);
@@ -379,13 +378,13 @@ static void timer_that_comes_in_vain_finds_the_next_lease(struct kunit *test)
 	advance(t, 10);
 	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
 	KUNIT_EXPECT_EQ(test, done(t->x, a), KWQ_FINISHED);
-	KUNIT_EXPECT_EQ(test, q->armed, LEASE);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), LEASE);
 	advance(t, LEASE - 10);
 	KUNIT_EXPECT_EQ(test, t->keyed->expired, 0);
-	KUNIT_EXPECT_EQ(test, q->armed, LEASE + 10);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), LEASE + 10);
 	advance(t, 10);
 	KUNIT_EXPECT_EQ(test, t->keyed->expired, 1);
-	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), KTIME_MAX);
 }
 
 static void unget_ends_the_lease(struct kunit *test)
@@ -397,7 +396,7 @@ static void unget_ends_the_lease(struct kunit *test)
 	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
 	kwq_handle_unget(t->x, t->got, 1);
 	advance(t, LEASE);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), KTIME_MAX);
 	KUNIT_EXPECT_EQ(test, t->keyed->expired, 0);
 	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), 1);
 
@@ -425,7 +424,7 @@ static void other_ends_of_the_lease(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_handle_settle(t->x, b, KWQ_DONE_DEAD), -ESTALE);
 	advance(t, LEASE);
 	KUNIT_EXPECT_EQ(test, t->keyed->expired, 0);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), KTIME_MAX);
 
 	/* O3: a ticket whose lease is over is of no use. */
 	a = get(t, t->x);
@@ -464,7 +463,7 @@ static void close_ends_leases(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 2), 2);
 	close_x(t);
 	advance(t, LEASE);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), KTIME_MAX);
 	KUNIT_EXPECT_EQ(test, t->keyed->of_core.abandoned, 2);
 	KUNIT_EXPECT_EQ(test, t->keyed->expired, 0);
 }
@@ -577,47 +576,12 @@ static void many_end_in_pieces(struct kunit *test)
 		add(t, &key);
 	KUNIT_ASSERT_EQ(test, get_some(t, t->x, NR_MANY), NR_MANY);
 	KUNIT_EXPECT_TRUE(test, kwq_advance_some(q, LEASE));
-	KUNIT_EXPECT_EQ(test, kwq_len(q), KWQ_ITEMS_PER_HOLD);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), KWQ_READY_PER_HOLD);
 	KUNIT_EXPECT_TRUE(test, kwq_advance_some(q, LEASE));
-	KUNIT_EXPECT_EQ(test, kwq_len(q), 2 * KWQ_ITEMS_PER_HOLD);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 2 * KWQ_READY_PER_HOLD);
 	KUNIT_EXPECT_FALSE(test, kwq_advance_some(q, LEASE));
 	KUNIT_EXPECT_EQ(test, kwq_len(q), NR_MANY);
 	KUNIT_EXPECT_EQ(test, t->x->lined.holder.nr_held, 0);
-}
-
-static ktime_t clock_that_stands(void)
-{
-	return LEASE;
-}
-
-static void runs_leave_the_processor_to_others(struct kunit *test)
-{
-	/* The queue is freed elsewhere, perhaps after this test. */
-	static struct kwq_timer timer;
-	struct kwq_pace pace = { };
-	struct lease_test *t = test->priv;
-	struct kwq_queue *q = &t->keyed->queue;
-	struct kwq_key key;
-	unsigned long flags;
-	int nr, held;
-	u32 i;
-
-	kwq_timer_init(&timer, KWQ_CLOCK_MANUAL);
-	kwq_use_timer(q, &timer);
-	key = (struct kwq_key){ (u8 *)&i, sizeof(i) };
-	for (i = 0; i <= ITEMS_PER_RUN; i++)
-		add(t, &key);
-	for (held = 0; held <= ITEMS_PER_RUN; held += nr) {
-		nr = get_some(t, t->x, NR_MANY);
-		KUNIT_ASSERT_GT(test, nr, 0);
-	}
-	/* D6: the timer's callback, on a clock that stands still, after the end of the leases */
-	spin_lock_irqsave(&q->lock, flags);
-	q->manual_now = LEASE;
-	spin_unlock_irqrestore(&q->lock, flags);
-	kwq_run_timer(&timer, &pace, clock_that_stands);
-	KUNIT_EXPECT_EQ(test, kwq_len(q), ITEMS_PER_RUN);
-	KUNIT_EXPECT_EQ(test, timer.fires_at, LEASE + KWQ_PACE_REST_MIN_NS);
 }
 
 static void no_lease_ends_the_backlog_of_waits(struct kunit *test)
@@ -633,7 +597,7 @@ static void no_lease_ends_the_backlog_of_waits(struct kunit *test)
 	for (i = 0; i < NR_MANY; i++)
 		add_with(t, &key, KWQ_ADD_AFTER, LEASE);
 	KUNIT_EXPECT_TRUE(test, kwq_advance_some(&t->keyed->queue, LEASE));
-	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), KWQ_ITEMS_PER_HOLD + 1);
+	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), KWQ_READY_PER_HOLD + 1);
 	KUNIT_EXPECT_EQ(test, t->keyed->expired, 1);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(t->keyed, 0, false), 0);
 	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), NR_MANY + 1);
@@ -681,13 +645,13 @@ static void waits_and_is_held(struct kunit *test)
 	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
 	KUNIT_EXPECT_EQ(test, add_with(t, KEY("key"), KWQ_ADD_AFTER, LEASE + 1),
 			KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, q->armed, LEASE);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), LEASE);
 	KUNIT_EXPECT_EQ(test, add_with(t, KEY("other"), KWQ_ADD_AFTER, LEASE - 1),
 			KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, q->armed, LEASE - 1);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), LEASE - 1);
 	advance(t, LEASE);
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 2);
-	KUNIT_EXPECT_EQ(test, q->armed, LEASE + 1);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), LEASE + 1);
 	advance(t, 1);
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 2);
 }
@@ -700,7 +664,7 @@ static void taken_back_after_a_shut_down(struct kunit *test)
 	add(t, KEY("key"));
 	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
 	kwq_keyed_shut_down(t->keyed);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, LEASE);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), LEASE);
 	KUNIT_EXPECT_EQ(test, get_some(t, t->y, 1), -EAGAIN);
 	advance(t, LEASE);
 	KUNIT_EXPECT_EQ(test, done(t->y, get(t, t->y)), KWQ_FINISHED);
@@ -819,7 +783,6 @@ static struct kunit_case lease_test_cases[] = {
 	KUNIT_CASE(lost_too_often_after_a_shut_down_it_is_gone),
 	KUNIT_CASE(value_lost_too_often_after_a_shut_down_is_freed),
 	KUNIT_CASE(many_end_in_pieces),
-	KUNIT_CASE(runs_leave_the_processor_to_others),
 	KUNIT_CASE(no_lease_ends_the_backlog_of_waits),
 	KUNIT_CASE(taken_back_goes_first),
 	KUNIT_CASE(removed_while_held_comes_back),

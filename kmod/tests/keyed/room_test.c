@@ -5,6 +5,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include "keyed_ops.h"
+#include "tests/form.h"
 #include "tests/thread.h"
 
 #define NR_ADDERS	17
@@ -174,7 +175,7 @@ static void expect_nobody_waits(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, nr_waiting(t->keyed), 0);
 	KUNIT_EXPECT_FALSE(test, t->keyed->owes & KWQ_OWES_ADDERS);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.nr_drainers, 0);
+	KUNIT_EXPECT_EQ(test, kwq_test_nr_drainers(&t->keyed->queue), 0);
 }
 
 /* As if an item had gone. */

@@ -9,12 +9,13 @@
 #include <linux/sched/signal.h>
 #include "tests/core/core_check.h"
 #include "keyed_ops.h"
+#include "tests/form.h"
 #include "tests/thread.h"
 
 #define TERM		1000
 #define LEASE		300
-#define NR_MANY		(2 * KWQ_ITEMS_PER_HOLD + 1)
-#define NR_HANDLES	(KWQ_ITEMS_PER_HOLD + 2)
+#define NR_MANY		(2 * KWQ_READY_PER_HOLD + 1)
+#define NR_HANDLES	(KWQ_READY_PER_HOLD + 2)
 
 struct term_test {
 	struct kwq_keyed *keyed;
@@ -189,7 +190,7 @@ static void term_ends_all_hand_outs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, done(t->x, a), -ESTALE);
 	KUNIT_EXPECT_EQ(test, kwq_handle_extend(t->x, a), -ESTALE);
 	/* D6: nothing is left to do. */
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), KTIME_MAX);
 
 	/* Adds go on. */
 	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_COALESCED);
@@ -197,7 +198,7 @@ static void term_ends_all_hand_outs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get(t, t->y), 0);
 
 	KUNIT_EXPECT_EQ(test, set_term(t, 2 * TERM), 0);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, 2 * TERM);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), 2 * TERM);
 	KUNIT_EXPECT_TRUE(test, is_readable(t, t->y));
 	KUNIT_EXPECT_EQ(test, get_some(t, t->y, NR_MANY), 3);
 	/* O1: the lost one comes first. */
@@ -359,11 +360,11 @@ static void timed_pause_and_term(struct kunit *test)
 	add(t, KEY("a"));
 	set_term(t, TERM);
 	kwq_keyed_pause(t->keyed, TERM / 2);
-	KUNIT_EXPECT_EQ(test, q->armed, TERM / 2);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), TERM / 2);
 	set_term(t, 0);
-	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), KTIME_MAX);
 	set_term(t, TERM);
-	KUNIT_EXPECT_EQ(test, q->armed, TERM / 2);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), TERM / 2);
 	advance(t, TERM / 2);
 	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
 }
@@ -380,7 +381,7 @@ static void term_that_has_passed_ends_all_now(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, set_term(t, 10), 0);
 	KUNIT_EXPECT_EQ(test, nr_held(t), 0);
 	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), NR_MANY);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), KTIME_MAX);
 	/* Once more, with nothing to take back. */
 	KUNIT_EXPECT_EQ(test, set_term(t, 5), 0);
 	KUNIT_EXPECT_EQ(test, get(t, t->x), 0);
@@ -421,11 +422,12 @@ static void term_that_is_set_in_time_loses_nothing(struct kunit *test)
 	for (i = 1; i < 10; i++) {
 		advance(t, TERM - 1);
 		KUNIT_EXPECT_EQ(test, set_term(t, t->keyed->queue.manual_now + TERM), 0);
-		KUNIT_EXPECT_LE(test, t->keyed->queue.armed, kwq_core_term(&t->keyed->queue.core));
+		KUNIT_EXPECT_LE(test, kwq_test_next_time(&t->keyed->queue),
+				kwq_core_term(&t->keyed->queue.core));
 	}
 	/* An earlier term holds, too. */
 	set_term(t, t->keyed->queue.manual_now + 1);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, t->keyed->queue.manual_now + 1);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), t->keyed->queue.manual_now + 1);
 	KUNIT_EXPECT_EQ(test, done(t->x, ticket), KWQ_FINISHED);
 	KUNIT_EXPECT_EQ(test, t->keyed->of_core.abandoned, 0);
 }
@@ -446,11 +448,11 @@ static void many_are_taken_back_in_pieces(struct kunit *test)
 	set_term(t, TERM);
 	KUNIT_ASSERT_EQ(test, get_some(t, first, NR_MANY), NR_MANY);
 	KUNIT_EXPECT_TRUE(test, kwq_advance_some(q, TERM));
-	KUNIT_EXPECT_EQ(test, kwq_len(q), KWQ_ITEMS_PER_HOLD);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), KWQ_READY_PER_HOLD);
 	KUNIT_EXPECT_EQ(test, get_some(t, last, 1), -EAGAIN);
 	KUNIT_EXPECT_EQ(test, done(first, t->got[NR_MANY - 1].ticket), -ESTALE);
 	KUNIT_EXPECT_TRUE(test, kwq_advance_some(q, TERM));
-	KUNIT_EXPECT_EQ(test, kwq_len(q), 2 * KWQ_ITEMS_PER_HOLD);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 2 * KWQ_READY_PER_HOLD);
 	KUNIT_EXPECT_FALSE(test, kwq_advance_some(q, TERM));
 	KUNIT_EXPECT_EQ(test, kwq_len(q), NR_MANY);
 }
@@ -504,10 +506,10 @@ static void term_and_leases(struct kunit *test)
 	add(t, KEY("a"));
 	add(t, KEY("b"));
 	a = get(t, t->x);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, LEASE);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), LEASE);
 	advance(t, LEASE);
 	KUNIT_EXPECT_EQ(test, t->keyed->expired, 1);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, TERM);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), TERM);
 	KUNIT_EXPECT_EQ(test, done(t->x, a), -ESTALE);
 	KUNIT_ASSERT_EQ(test, get_some(t, t->x, 2), 2);
 	a = t->got[0].ticket;
@@ -524,7 +526,7 @@ static void term_and_leases(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->keyed->expired, 1);
 	KUNIT_EXPECT_EQ(test, t->keyed->of_core.abandoned, 3);
 	KUNIT_EXPECT_TRUE(test, list_empty(&t->keyed->leases));
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), KTIME_MAX);
 }
 
 static void lost_too_often_by_the_term(struct kunit *test)
@@ -659,7 +661,7 @@ static void killed_caller_leaves_the_rest(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->result, -EINTR);
 	KUNIT_EXPECT_GT(test, nr_held(t), 0);
 	KUNIT_EXPECT_EQ(test, done(t->x, t->got[NR_MANY - 1].ticket), -ESTALE);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, 0);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), 0);
 	advance(t, 0);
 	KUNIT_EXPECT_EQ(test, nr_held(t), 0);
 }

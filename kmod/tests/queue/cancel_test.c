@@ -224,9 +224,9 @@ static void cancel_tells_what_was(struct kunit *test)
 	kwq_add(q, &t->a);
 	KUNIT_EXPECT_EQ(test, kwq_disable_sync(q, &t->a), KWQ_WAS_READY);
 	kwq_add_after(q, &t->b, 10);
-	KUNIT_EXPECT_EQ(test, q->armed, 10);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), 10);
 	KUNIT_EXPECT_EQ(test, kwq_disable_sync(q, &t->b), KWQ_WAS_WAITING);
-	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), KTIME_MAX);
 	kwq_add(q, &t->c);
 	kwq_add_after(q, &t->c, 10);
 	KUNIT_EXPECT_EQ(test, kwq_disable_sync(q, &t->c),

@@ -516,7 +516,7 @@ static void handled_again_at_once(struct kunit *test)
 	EXPECT_RUNS(test, thing, 2);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&thing->item));
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing->item), 0);
-	KUNIT_EXPECT_EQ(test, t->queue.armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->queue), KTIME_MAX);
 	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, lateness.counts[0], 0);
 	/* M1: as a delayed add */
 	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, retries, 1);

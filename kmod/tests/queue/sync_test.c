@@ -238,7 +238,7 @@ static void waiting_item_is_got_before_its_time(struct kunit *test)
 	/* K9 D6: and the timer has nothing left to do */
 	kwq_add_after(q, &t->a.item, 100);
 	KUNIT_EXPECT_EQ(test, kwq_try_get_item(q, &t->a.item), 0);
-	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), KTIME_MAX);
 	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a.item), KWQ_FINISHED);
 }
 
@@ -268,7 +268,7 @@ static void item_runs_in_its_caller(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a.item));
 	kwq_add_after(q, &t->a.item, 100);
 	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
-	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), KTIME_MAX);
 	kwq_add(q, &t->a.item);
 	kwq_add_after(q, &t->a.item, 100);
 	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
@@ -294,15 +294,15 @@ static void result_counts_in_its_caller(struct kunit *test)
 	t->a.verdict = kwq_result_again_after(7);
 	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(q, &t->a.item), 0);
-	KUNIT_EXPECT_EQ(test, q->armed, 7);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), 7);
 	kwq_queue_advance(q, 10);
 	t->a.verdict = kwq_result_again_at(15);
 	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
-	KUNIT_EXPECT_EQ(test, q->armed, 15);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), 15);
 	t->a.verdict = kwq_result_again_at(-1);
 	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
-	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), KTIME_MAX);
 	t->a.verdict = kwq_result_again_at(9);
 	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
@@ -622,7 +622,7 @@ static void waiting_item_is_expedited(struct kunit *test)
 	begin(test, 0, NULL, get_and_finish);
 	kwq_test_wait_until(test, nr_getters(t) == 1);
 	KUNIT_EXPECT_EQ(test, kwq_expedite(q, &t->a.item), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), KTIME_MAX);
 	expect_end(test, 0, KWQ_FINISHED);
 	kwq_shut_down(q);
 	KUNIT_EXPECT_EQ(test, kwq_expedite(q, &t->a.item), -ESHUTDOWN);
@@ -639,7 +639,7 @@ static void pending_item_is_not_added(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kwq_item_pending(item));
 	KUNIT_EXPECT_EQ(test, kwq_add_unless_pending(q, item, 50), KWQ_COALESCED);
 	KUNIT_EXPECT_EQ(test, kwq_add_unless_pending(q, item, 0), KWQ_COALESCED);
-	KUNIT_EXPECT_EQ(test, q->armed, 100);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), 100);
 	kwq_queue_advance(q, 100);
 	KUNIT_EXPECT_TRUE(test, kwq_item_pending(item));
 	KUNIT_EXPECT_EQ(test, kwq_add_unless_pending(q, item, 50), KWQ_COALESCED);
@@ -896,13 +896,13 @@ static void timed_pause_ends_by_itself(struct kunit *test)
 	kwq_pause_for(q, 10);
 	kwq_add(q, &t->a.item);
 	kwq_add(q, &t->b.item);
-	KUNIT_EXPECT_EQ(test, q->armed, 10);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), 10);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
 	kwq_queue_advance(q, 9);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
-	KUNIT_EXPECT_EQ(test, q->armed, 10);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), 10);
 	kwq_queue_advance(q, 10);
-	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), KTIME_MAX);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->a.item);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->b.item);
 }
@@ -915,21 +915,21 @@ static void timed_pauses_add_up(struct kunit *test)
 	/* Q14 D7: from the end of the one that is running, else from now */
 	kwq_add(q, &t->a.item);
 	kwq_pause_for(q, 0);
-	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), KTIME_MAX);
 	kwq_pause_for(q, 10);
 	kwq_pause_for(q, 5);
-	KUNIT_EXPECT_EQ(test, q->armed, 15);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), 15);
 	kwq_queue_advance(q, 3);
 	kwq_pause_for(q, 7);
-	KUNIT_EXPECT_EQ(test, q->armed, 22);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), 22);
 	KUNIT_EXPECT_EQ(test, kwq_remove(q, &t->a.item), KWQ_WAS_READY);
 	kwq_queue_advance(q, 30);
 	kwq_add(q, &t->a.item);
 	kwq_pause_for(q, 4);
-	KUNIT_EXPECT_EQ(test, q->armed, 34);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), 34);
 	kwq_pause_for(q, U64_MAX);
 	KUNIT_EXPECT_EQ(test, q->paused_until, KTIME_MAX);
-	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), KTIME_MAX);
 	kwq_pause_for(q, 1);
 	KUNIT_EXPECT_EQ(test, q->paused_until, KTIME_MAX);
 	kwq_queue_advance(q, KTIME_MAX - 1);
@@ -947,13 +947,13 @@ static void later_pause_takes_the_place(struct kunit *test)
 	/* Q14: of the one before, whether it ends earlier or later */
 	kwq_add(q, &t->a.item);
 	kwq_pause_until(q, 10);
-	KUNIT_EXPECT_EQ(test, q->armed, 10);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), 10);
 	kwq_pause_until(q, 30);
-	KUNIT_EXPECT_EQ(test, q->armed, 30);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), 30);
 	kwq_queue_advance(q, 10);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
 	kwq_pause_until(q, 20);
-	KUNIT_EXPECT_EQ(test, q->armed, 20);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), 20);
 	kwq_queue_advance(q, 19);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
 	kwq_queue_advance(q, 20);
@@ -968,7 +968,7 @@ static void later_pause_takes_the_place(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->b.item);
 	kwq_pause_until(q, 0);
 	KUNIT_EXPECT_EQ(test, q->core.paused, 0);
-	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), KTIME_MAX);
 }
 
 static void pause_without_an_end(struct kunit *test)
@@ -982,7 +982,7 @@ static void pause_without_an_end(struct kunit *test)
 	kwq_pause_until(q, KTIME_MAX);
 	kwq_pause_until(q, KTIME_MAX);
 	KUNIT_EXPECT_EQ(test, q->core.paused, 1);
-	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), KTIME_MAX);
 	kwq_queue_advance(q, KTIME_MAX);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
 	kwq_end_timed_pause(q);
@@ -1018,14 +1018,14 @@ static void pace_of_an_empty_queue_needs_no_timer(struct kunit *test)
 
 	/* Q14 D6: and a pause that is over while nothing happens delays nothing */
 	kwq_pause_for(q, 10);
-	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), KTIME_MAX);
 	kwq_add(q, &t->a.item);
-	KUNIT_EXPECT_EQ(test, q->armed, 10);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), 10);
 	KUNIT_EXPECT_EQ(test, kwq_remove(q, &t->a.item), KWQ_WAS_READY);
-	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), KTIME_MAX);
 	q->manual_now = 10;
 	kwq_add(q, &t->a.item);
-	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), KTIME_MAX);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->a.item);
 
 	kwq_add(q, &t->b.item);
@@ -1046,13 +1046,13 @@ static void pauses_are_independent(struct kunit *test)
 	kwq_add(q, &t->a.item);
 	kwq_pause(q);
 	kwq_pause_for(q, 10);
-	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), KTIME_MAX);
 	KUNIT_EXPECT_EQ(test, kwq_resume(q), 0);
-	KUNIT_EXPECT_EQ(test, q->armed, 10);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), 10);
 	KUNIT_EXPECT_EQ(test, kwq_resume(q), -EINVAL);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
 	kwq_pause(q);
-	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), KTIME_MAX);
 	kwq_queue_advance(q, 10);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
 	kwq_pause_for(q, 10);
@@ -1103,10 +1103,10 @@ static void handler_keeps_a_pace(struct kunit *test)
 	kwq_queue_advance(q, 10);
 	kwq_test_wait_until(test, atomic_read(&t->b.runs) == 1 && are_all_idle(q));
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->c.runs), 0);
-	KUNIT_EXPECT_EQ(test, q->armed, 20);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), 20);
 	kwq_queue_advance(q, 20);
 	kwq_test_wait_until(test, atomic_read(&t->c.runs) == 1 && are_all_idle(q));
-	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), KTIME_MAX);
 }
 
 static void handle_and_pause(struct kwq_queue *queue, struct kwq_item *const *items,
@@ -1137,7 +1137,7 @@ static void batch_handler_keeps_a_pace(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kwq_start_handler(q, &handler), 0);
 	kwq_test_wait_until(test, atomic_read(&t->b.runs) == 1 && are_all_idle(q));
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
-	KUNIT_EXPECT_EQ(test, q->armed, 20);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), 20);
 	kwq_queue_advance(q, 20);
 	kwq_test_wait_until(test, atomic_read(&t->c.runs) == 1 && are_all_idle(q));
 	KUNIT_EXPECT_EQ(test, q->paused_until, 30);
@@ -1157,7 +1157,7 @@ static void drain_waits_for_a_timed_pause(struct kunit *test)
 	kwq_test_wait_until(test, nr_getters(t) == 1);
 	begin(test, 2, NULL, flush);
 	kwq_test_wait_until(test, nr_drainers(t) == 2);
-	KUNIT_EXPECT_EQ(test, q->armed, 10);
+	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), 10);
 	kwq_queue_advance(q, 10);
 	expect_end(test, 0, 0);
 	expect_end(test, 1, KWQ_FINISHED);

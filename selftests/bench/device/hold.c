@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The longest time for which requests keep interrupts off, in the worst configurations that
- * a program can make. kwq_watch.ko measures it. No hold of a queue's lock is longer.
+ * a program can make. kwq_watch.ko measures it. No hold of a queue's lock is longer. Where many
+ * wait, an eventfd for which as many wait is measured as well.
  *
  * A row is the greatest time that was seen while its requests were made. The machine's tick
  * adds to it where the two meet: hold.floor is the time without any request.
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -293,25 +295,15 @@ static void remember_keys(int len)
 	finish();
 }
 
-/* Each add of a new key takes the room of one that is remembered. */
 static void hold_adds(void)
 {
-	struct kwq_stat st = { .size = sizeof(st) };
-	const int nr = 2 * ROUNDS * BATCH;
-
-	create(CLOCK_MONOTONIC, nr, 0, NULL);
-	configure(&no_delay);
-	for (int i = 0; i < nr; i += BATCH)
-		remember_keys(NEW_KEY_LEN);
+	create(CLOCK_MONOTONIC, 0, 0, NULL);
 	begin();
 	for (int i = 0; i < ROUNDS; i++) {
 		name_new_keys(NEW_KEY_LEN);
 		add_keys(NEW_KEY_LEN, 0, 0);
 	}
 	end("hold.batch.add");
-	must(kwq_stat(queue, &st), "kwq_stat");
-	if (st.ready != ROUNDS * BATCH || st.remembered != nr - st.ready)
-		fail("new keys did not take the room of others", 0);
 	kwq_close(queue);
 }
 
@@ -535,28 +527,55 @@ static void wake_getters(void)
 	kwq_close(queue);
 }
 
+/* What pollers wait for: the queue, or an eventfd if @is_peer. */
+static int event_source(bool is_peer)
+{
+	if (is_peer)
+		return must_call(eventfd(0, EFD_CLOEXEC), "eventfd");
+	create(CLOCK_MONOTONIC, 0, 0, NULL);
+	return kwq_fd(queue);
+}
+
+static void make_event(int source, bool is_peer)
+{
+	const uint64_t one = 1;
+
+	if (is_peer)
+		must_call(write(source, &one, sizeof(one)), "write to an eventfd");
+	else
+		must(kwq_add(queue, "key", 3), "kwq_add");
+}
+
+static void close_source(int source, bool is_peer)
+{
+	if (is_peer)
+		close(source);
+	else
+		kwq_close(queue);
+}
+
 /*
- * One item is told to every epoll(7) in which the queue is, as it is of a pipe. With
- * EPOLLEXCLUSIVE it is told to all of them as well, since nobody sleeps in any.
+ * One item is told to every epoll(7) in which the queue is. With EPOLLEXCLUSIVE it is told to all
+ * of them as well, since nobody sleeps in any.
  */
-static void tell_pollers(const char *name, int nr, uint32_t events)
+static void tell_pollers(const char *name, bool is_peer, int nr, uint32_t events)
 {
 	struct epoll_event event = { .events = events };
+	int source = event_source(is_peer);
 	static int fds[NR_VERY_MANY];
 
-	create(CLOCK_MONOTONIC, 0, 0, NULL);
 	for (int i = 0; i < nr; i++) {
 		fds[i] = must_call(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
-		must_call(epoll_ctl(fds[i], EPOLL_CTL_ADD, kwq_fd(queue), &event), "epoll_ctl");
+		must_call(epoll_ctl(fds[i], EPOLL_CTL_ADD, source, &event), "epoll_ctl");
 	}
 	begin();
-	must(kwq_add(queue, "key", 3), "kwq_add");
+	make_event(source, is_peer);
 	end(name);
 	if (epoll_wait(fds[0], &event, 1, 0) != 1 || epoll_wait(fds[nr - 1], &event, 1, 0) != 1)
 		fail("an epoll was not told", 0);
 	for (int i = 0; i < nr; i++)
 		close(fds[i]);
-	kwq_close(queue);
+	close_source(source, is_peer);
 }
 
 static int epolls[NR_MANY];
@@ -580,24 +599,24 @@ static void *wait_for_item_or_in_epoll(void *epoll)
 }
 
 /* A task sleeps in each epoll. */
-static void wake_pollers(void)
+static void wake_pollers(const char *name, bool is_peer)
 {
 	struct epoll_event event = { .events = EPOLLIN };
+	int source = event_source(is_peer);
 
-	create(CLOCK_MONOTONIC, 0, 0, NULL);
 	for (int i = 0; i < NR_MANY; i++) {
 		epolls[i] = must_call(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
-		must_call(epoll_ctl(epolls[i], EPOLL_CTL_ADD, kwq_fd(queue), &event), "epoll_ctl");
+		must_call(epoll_ctl(epolls[i], EPOLL_CTL_ADD, source, &event), "epoll_ctl");
 	}
 	begin_waiting_in(wait_in_epoll, epolls, NR_MANY);
 	begin();
-	must(kwq_add(queue, "key", 3), "kwq_add");
+	make_event(source, is_peer);
 	all_back(NR_MANY);
-	end("hold.wakeups.pollers.tasks");
+	end(name);
 	end_waiting();
 	for (int i = 0; i < NR_MANY; i++)
 		close(epolls[i]);
-	kwq_close(queue);
+	close_source(source, is_peer);
 }
 
 /* The first adds of a batch each wake a getter and an epoll in which a task sleeps. */
@@ -851,10 +870,16 @@ void bench_hold(void)
 	hold_lists();
 	hold_shut_down();
 	wake_getters();
-	tell_pollers("hold.wakeups.pollers.1000", NR_MANY, EPOLLIN);
-	tell_pollers("hold.wakeups.pollers.20000", NR_VERY_MANY, EPOLLIN);
-	tell_pollers("hold.wakeups.pollers.exclusive", NR_VERY_MANY, EPOLLIN | EPOLLEXCLUSIVE);
-	wake_pollers();
+	tell_pollers("hold.wakeups.pollers.1000", false, NR_MANY, EPOLLIN);
+	tell_pollers("hold.eventfd.pollers.1000", true, NR_MANY, EPOLLIN);
+	tell_pollers("hold.wakeups.pollers.20000", false, NR_VERY_MANY, EPOLLIN);
+	tell_pollers("hold.eventfd.pollers.20000", true, NR_VERY_MANY, EPOLLIN);
+	tell_pollers("hold.wakeups.pollers.exclusive", false, NR_VERY_MANY,
+		     EPOLLIN | EPOLLEXCLUSIVE);
+	tell_pollers("hold.eventfd.pollers.exclusive", true, NR_VERY_MANY,
+		     EPOLLIN | EPOLLEXCLUSIVE);
+	wake_pollers("hold.wakeups.pollers.tasks", false);
+	wake_pollers("hold.eventfd.pollers.tasks", true);
 	wake_at_shut_down();
 	wake_after_shut_down();
 	wake_at_advance();

@@ -2,12 +2,14 @@
 /*
  * The longest time that a runnable task waits for the processor while delays end, in
  * all queues together. The task does nothing but read the clock. The longest time
- * between two readings is the time that others took.
+ * between two readings is the time that others took. As many timerfds are measured as well.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "bench.h"
 
@@ -77,9 +79,8 @@ static uint64_t longest_gap(int nr_queues, int each)
 	return longest;
 }
 
-static void measure_stall(const char *name, int nr_queues)
+static void measure_stall(const char *name, int nr_queues, int each)
 {
-	int each = NR_ITEMS / nr_queues;
 	uint64_t when;
 
 	for (int i = 0; i < nr_queues; i++)
@@ -92,14 +93,39 @@ static void measure_stall(const char *name, int nr_queues)
 		kwq_close(queues[i]);
 }
 
+/* Reads the clock until some time after they are due. */
+static void measure_timerfds(void)
+{
+	static int fds[MAX_QUEUES];
+	uint64_t when = now_ns() + HEAD_START_NS, last, now, longest = 0;
+	const struct itimerspec due = {
+		.it_value = { .tv_sec = when / 1000000000, .tv_nsec = when % 1000000000 },
+	};
+
+	for (int i = 0; i < MAX_QUEUES; i++) {
+		fds[i] = must_call(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC), "timerfd_create");
+		must_call(timerfd_settime(fds[i], TFD_TIMER_ABSTIME, &due, NULL), "timerfd_settime");
+	}
+	for (last = now_ns(); last < when + HEAD_START_NS / 10; last = now) {
+		now = now_ns();
+		if (now - last > longest)
+			longest = now - last;
+	}
+	report("stall.timerfds", longest, "ns");
+	for (int i = 0; i < MAX_QUEUES; i++)
+		close(fds[i]);
+}
+
 void bench_stall(void)
 {
 	const struct rlimit files = { 2 * MAX_QUEUES, 2 * MAX_QUEUES };
 
 	must_call(setrlimit(RLIMIT_NOFILE, &files), "setrlimit");
-	measure_stall("stall.1", 1);
-	measure_stall("stall.16", 16);
-	measure_stall("stall.64", 64);
-	measure_stall("stall.1000", 1000);
-	measure_stall("stall.4096", MAX_QUEUES);
+	measure_stall("stall.1", 1, NR_ITEMS);
+	measure_stall("stall.16", 16, NR_ITEMS / 16);
+	measure_stall("stall.64", 64, NR_ITEMS / 64);
+	measure_stall("stall.1000", 1000, NR_ITEMS / 1000);
+	measure_stall("stall.4096", MAX_QUEUES, NR_ITEMS / MAX_QUEUES);
+	measure_stall("stall.queues", MAX_QUEUES, 1);
+	measure_timerfds();
 }

@@ -23,12 +23,11 @@ proctype canceller(byte me; byte k)
 	:: atomic {
 		processing[k] ->
 		drainers!me;
-		nr_drainers++;
 		DROP_LOCK
 	   };
 		!IS_ASLEEP(drainers);
 		WANT_LOCK
-		atomic { TAKE_LOCK; nr_drainers-- };
+		atomic { TAKE_LOCK };
 #ifdef CANCEL_DOES_NOT_LOOK_AGAIN
 		break
 #endif
@@ -75,12 +74,11 @@ proctype destroyer(byte me)
 	:: atomic {
 		!DRAINED ->
 		drainers!me;
-		nr_drainers++;
 		DROP_LOCK
 	   };
 		!IS_ASLEEP(drainers);
 		WANT_LOCK
-		atomic { TAKE_LOCK; nr_drainers-- }
+		atomic { TAKE_LOCK }
 	:: DRAINED -> break
 	od;
 	atomic {
@@ -101,25 +99,14 @@ proctype destroyer(byte me)
 	WANT_LOCK
 	atomic { TAKE_LOCK };
 	kwq_unlock();
-	/* kwq_leave_timer() */
-	do
-	:: true ->
-		WANT_LOCK
-		atomic {
-			TAKE_LOCK;
-			due = NEVER;
-			awaited = working;
-			DROP_LOCK;
-#ifdef DESTROY_LEAVES_THE_TIMER
-			break
-#else
-			if
-			:: !awaited -> break
-			:: else
-			fi
+	/* kwq_leave_timer(): hrtimer_cancel(), wait_var_event() */
+#ifndef DESTROY_LEAVES_THE_TIMER
+	atomic { !running -> enqueued = false };
 #endif
-		};
-		!awaited
-	od;
+#ifndef DESTROY_LEAVES_THE_WORK_ITEM
+	!is_behind;
+	WANT_LOCK
+	atomic { TAKE_LOCK; DROP_LOCK };
+#endif
 	destroyed = true
 }

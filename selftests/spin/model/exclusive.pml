@@ -51,15 +51,6 @@ end_sleep:
 	:: else
 	fi;
 
-close:	WANT_LOCK
-	atomic {
-		TAKE_LOCK;
-#ifndef DEATH_PASSES_NOTHING_ON
-		fresh = NR_READY	/* kwq_wake_again_locked() */
-#else
-		skip
-#endif
-	}
-	kwq_unlock();
-	atomic { alone[poll] = false; behind_alone[poll] = false; triggered[poll] = false; readable = false }
+close:	kwq_wake_again(readable);
+	atomic { alone[poll] = false; triggered[poll] = false; readable = false }
 }

@@ -78,7 +78,6 @@ inline kwq_handle_close()
 proctype getter(byte me; byte handle; byte rounds; byte may)
 {
 	byte k = NONE;
-	bool slept;
 #ifdef CLOSES_IN_TWO_HOLDS
 	byte taken;
 #endif
@@ -89,8 +88,6 @@ proctype getter(byte me; byte handle; byte rounds; byte may)
 look:	WANT_LOCK
 	atomic {
 		TAKE_LOCK;
-		nr_getters = nr_getters - slept;
-		slept = false;
 		kwq_core_peek(k);
 		if
 		:: k != NONE && (may & TOO_SMALL) ->
@@ -103,8 +100,6 @@ look:	WANT_LOCK
 		/* kwq_wait_locked(): -ESHUTDOWN, -ETIMEDOUT, -ERESTARTSYS, or sleep. */
 		:: k == NONE && (!WOULD_WAIT || deadline[me] <= now || signalled[me])
 		:: k == NONE && !(!WOULD_WAIT || deadline[me] <= now || signalled[me]) ->
-			nr_getters++;
-			slept = true;
 #ifdef GETTER_LISTS_ITSELF_LATER
 			DROP_LOCK;
 			goto list_late

@@ -29,7 +29,7 @@ look:	WANT_LOCK
 end_sleep:	atomic { triggered[poll] -> triggered[poll] = false };
 		goto look
 	fi;
-polled:	atomic { listed[poll] = false; behind[poll] = false; triggered[poll] = false; readable = false };
+polled:	atomic { listed[poll] = false; triggered[poll] = false; readable = false };
 
 	WANT_LOCK
 	atomic {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The shell around the core, for spin: the code of kmod/queue/unlock.c under its lock, and the
- * parts of the kernel that it needs (sleepers, pollers, one hrtimer, a workqueue). The
+ * parts of the kernel that it needs (sleepers, pollers, one hrtimer, two workqueues). The
  * other files here contain the callers. A configuration, one folder up, says which
  * callers run at the same time.
  *
@@ -35,16 +35,6 @@
 #ifndef PER_HOLD
 #define PER_HOLD	1
 #endif
-/* KWQ_WAKES_PER_HOLD: a hold wakes one waiter, so two waiters need two holds. */
-#define WAKES_PER_HOLD	1
-
-/* KWQ_HOLDS_PER_RUN */
-#define HOLDS_PER_RUN	2
-/*
- * How often in a row the timer may be postponed because others worked; kmod/queue/pace.h
- * limits that.
- */
-#define PUT_OFF_MAX	1
 
 /* The largest number of each in a configuration. */
 #define TASKS		4
@@ -53,7 +43,6 @@
 
 #define NONE		255
 #define NEVER		255	/* KTIME_MAX */
-#define ANEW		254	/* KWQ_ARMED_ANEW */
 #define FOREVER		255
 
 /* struct kwq_item of each key: its state, time and holder. */
@@ -69,7 +58,6 @@ bool cancelled_runs;		/* cancelled_runs != seen_cancelled_runs */
 byte phase;		/* that all waiters were woken for */
 #define PHASE	(!shut_down -> 0 : (DRAINED -> 2 : 1))
 byte shut_downs;
-byte armed = NEVER;
 
 /*
  * The wait queues, with the tasks that sleep on them. A wake-up skips a task that is
@@ -78,18 +66,6 @@ byte armed = NEVER;
 chan getters = [TASKS] of { byte };
 chan drainers = [TASKS] of { byte };
 #define IS_ASLEEP(list)	(list??[eval(me)])
-
-/* The tasks between prepare_to_wait_exclusive() and finish_wait(), woken or not. */
-byte nr_getters, nr_drainers;
-
-/* The waiters that an earlier hold left for later: owes_wake_ups(). */
-byte wake_getters, wake_drainers, wake_pollers;
-
-/* struct kwq_round: what is told now, and by later rounds. */
-byte telling, to_tell;
-#define TELL_READY	1
-#define TELL_END	2
-#define OWES		(wake_getters || wake_drainers || telling || to_tell)
 
 /* A task may have a signal, and a deadline. */
 bool signalled[TASKS];
@@ -104,28 +80,18 @@ bool listed[POLLERS], triggered[POLLERS];
  */
 bool alone[POLLERS], asleep[POLLERS];
 
-/* The pollers behind the bookmark: this round has not told them yet. */
-bool behind[POLLERS], behind_alone[POLLERS];
-
 /*
  * struct kwq_worker: idle means in the list of idle workers; queued means that its work
  * is queued.
  */
 bool idle[WORKERS], queued[WORKERS];
 
-/* The queue's place in its timer's tree. */
-byte due = NEVER;
+/* The hrtimer is in its base's tree, and fires at this time. @running: its callback runs. */
+bool enqueued, running;
+byte fires_at;
 
-/*
- * struct kwq_timer, of which this is the only queue: @working means that it works on this
- * queue. No step of a lock hold of the timer is torn, so its lock is not modelled.
- */
-bool working, running, awaited;
-byte fires_at = NEVER;
-byte slot;		/* resume */
-
-/* The hrtimer is in its base's tree. */
-bool enqueued;
+/* The work item has the queue's turns. @in_list: the queue is in its list. */
+bool is_behind, in_list;
 
 byte now;
 
@@ -142,7 +108,7 @@ bool workers[WORKERS];
 byte retries;
 
 /* Temporary variables of one step. */
-hidden byte i, nr, when, followed, pays;
+hidden byte i, nr, when;
 
 #if KEYS == 2
 #define EACH(what)	(what(0) + what(1))
@@ -193,106 +159,58 @@ inline wake_up(list)
 	fi
 }
 
-/*
- * wake_some_of() for getters and drainers: wakes the first ones in line, which leave
- * the line.
- */
+/* Wakes the first @count ones in line, which leave the line. */
 inline wake_some_of(list, count)
 {
-	nr = (len(list) -> WAKES_PER_HOLD : 0);
-	count = (nr -> count : 0);
+	nr = count;
 	do
-	:: nr && count && len(list) -> list?_; count--; nr--
-	:: nr && count && !len(list) -> count--; nr--
-	:: else -> break
-	od
-}
-
-#define IS_POLLED	(listed[0] || listed[1] || alone[0] || alone[1])
-
-/* kwq_tell_pollers_locked(), and what wake_for() does for pollers. */
-inline kwq_tell_pollers_locked(what)
-{
-#ifdef ROUND_FORGETS_WHAT_HAPPENS
-	to_tell = (IS_POLLED && !telling -> to_tell | what : to_tell)
-#else
-	to_tell = (IS_POLLED -> to_tell | what : to_tell)
-#endif
-}
-
-/* begin_round(). The end tells each poller everything. */
-inline begin_round()
-{
-	telling = (to_tell & TELL_END -> TELL_END : to_tell);
-	to_tell = 0;
-	wake_pollers = (telling == TELL_READY -> wake_pollers : 0);
-	for (i : 0 .. POLLERS - 1) {
-		behind[i] = telling && listed[i];
-		behind_alone[i] = telling && alone[i]
-	}
-	i = 0
-}
-
-/* end_round() */
-inline end_round()
-{
-	wake_pollers = (telling == TELL_READY && !to_tell -> 0 : wake_pollers);
-	begin_round()
-}
-
-/* ep_poll_callback(): an epoll consumes the wake-up only if a task sleeps on it. */
-inline tell_alone(poll)
-{
-	behind_alone[poll] = false;
-	triggered[poll] = true;
-	wake_pollers = (asleep[poll] && telling == TELL_READY -> wake_pollers - 1 : wake_pollers);
-	asleep[poll] = false
-}
-
-#define IS_AT_END	(!behind[0] && !behind[1] &&				\
-			 ((telling == TELL_READY && !wake_pollers) ||		\
-			  (!behind_alone[0] && !behind_alone[1])))
-
-/*
- * kwq_tell_some_locked(), with one poller for each hold: pollwake(), after which it stays
- * triggered until it has looked again. Exclusive pollers come last. A poller that leaves is
- * not behind the bookmark any more, nor is one that comes.
- */
-inline kwq_tell_some_locked()
-{
-	nr = WAKES_PER_HOLD;
-	if
-	:: !telling && to_tell -> begin_round()
-	:: else
-	fi;
-	do
-	:: telling && IS_AT_END -> end_round()
-	:: telling && !IS_AT_END && nr ->
-		if
-		:: behind[0] -> behind[0] = false; triggered[0] = true
-		:: behind[1] -> behind[1] = false; triggered[1] = true
-		:: !behind[0] && !behind[1] && behind_alone[0] -> tell_alone(0)
-		:: !behind[0] && !behind[1] && behind_alone[1] -> tell_alone(1)
-		fi;
-		nr--
+	:: nr && len(list) -> list?_; nr--
 	:: else -> break
 	od;
 	nr = 0
 }
 
-/* wake_some() */
-inline wake_some()
+/* wake_up_all(), kwq_wake_drainers_locked() */
+#define wake_all_of(list)	wake_some_of(list, len(list))
+
+#define IS_POLLED	(listed[0] || listed[1] || alone[0] || alone[1])
+
+/*
+ * ep_poll_callback(): an epoll consumes the wake-up only if a task sleeps on it. @nr is the number of
+ * wake-ups that are left.
+ */
+inline tell_alone(poll)
 {
-	wake_some_of(getters, wake_getters);
-	wake_some_of(drainers, wake_drainers);
-	kwq_tell_some_locked()
+	triggered[poll] = triggered[poll] || (alone[poll] && nr);
+	nr = (alone[poll] && asleep[poll] && nr -> nr - 1 : nr);
+	asleep[poll] = asleep[poll] && !triggered[poll]
 }
 
-/* kwq_wake_all_locked(), without @changed: its caller here is follow_changes(). */
-inline kwq_wake_all_locked()
+/*
+ * __wake_up() of the pollers: pollwake(), after which it stays triggered until it has looked again.
+ * Exclusive pollers come last.
+ */
+inline tell_pollers(count)
 {
-	wake_getters = nr_getters;
-	wake_drainers = nr_drainers
+	triggered[0] = triggered[0] || listed[0];
+	triggered[1] = triggered[1] || listed[1];
+	nr = count;
+	if
+	:: tell_alone(0); tell_alone(1)
+	:: tell_alone(1); tell_alone(0)
+	fi;
+	nr = 0
+}
+
+/* More than there are exclusive pollers: wakes all. */
+#define ALL	(POLLERS + 1)
+
+/* kwq_wake_all_locked() and kwq_tell_pollers_locked() */
+inline wake_everybody()
+{
+	wake_all_of(getters);
+	wake_all_of(drainers);
+	tell_pollers(ALL)
 }
 
 /* kwq_queue_workers_locked() */
@@ -305,36 +223,20 @@ inline kwq_queue_workers_locked()
 	od
 }
 
-/*
- * kwq_arm_timer_locked(), and kwq_set_timer_locked() which it calls. The queue is alone on
- * its timer, so it has no @resume.
- */
+/* kwq_arm_timer_locked() */
 inline arm_timer_locked()
 {
 	when = (shut_down -> NEVER : NEXT);
-#ifndef FORGETS_WAITERS
-	when = (OWES -> 0 : when);
-#endif
 	if
-	:: when == armed
-	:: else ->
-		armed = when;
-		due = when;
-		when = (when != NEVER && when < slot -> slot : when);
-		if
-		:: running || when >= fires_at
-		:: else -> enqueued = true; fires_at = when
-		fi
+	:: when == NEVER || is_behind || (enqueued && fires_at <= when)
+	:: else -> enqueued = true; fires_at = when
 	fi;
 	when = 0
 }
 
 #define IS_AWAITED	(len(getters) || IS_POLLED || workers[0] || workers[1])
 
-/*
- * kwq_unlock(), with wake_for() and follow_changes(). A hold wakes waiters only if it made
- * something ready, or if @changed is set. The timer's hold sets it.
- */
+/* kwq_unlock(), with wake_for() and follow_changes(). */
 inline kwq_unlock()
 {
 	atomic {
@@ -344,46 +246,57 @@ inline kwq_unlock()
 #endif
 		/* Not for items that were got in the same hold. */
 		fresh = (fresh < NR_READY -> fresh : NR_READY);
-		followed = changed;
-		pays = followed || (fresh && IS_AWAITED);
-		nr = fresh;
-		kwq_queue_workers_locked();
-		wake_getters = wake_getters + (len(getters) -> fresh : 0);
-		wake_pollers = wake_pollers + (IS_POLLED -> fresh : 0);
 		if
-		:: fresh -> kwq_tell_pollers_locked(TELL_READY)
+		:: fresh && IS_AWAITED ->
+			nr = fresh;
+			kwq_queue_workers_locked();
+			wake_some_of(getters, fresh);
+			tell_pollers(fresh)
 		:: else
 		fi;
 		fresh = 0;
 		if
 #ifndef TELLS_NOBODY_OF_A_LETTING_GO
-		:: cancelled_runs -> cancelled_runs = false; wake_drainers = nr_drainers
+		:: cancelled_runs -> cancelled_runs = false; wake_all_of(drainers)
 #endif
 		:: else -> cancelled_runs = false
 		fi;
 		if
 #ifdef TELLS_NOBODY_OF_DRAINED
-		:: followed && shut_down && !phase ->
+		:: changed && shut_down && !phase ->
 #else
-		:: followed && phase != PHASE ->
+		:: changed && phase != PHASE ->
 #endif
 			phase = PHASE;
-			kwq_wake_all_locked();
-			kwq_tell_pollers_locked(TELL_END)
-		:: else
-		fi;
-		changed = shut_down;
-		if
-		:: pays -> wake_some()
+			wake_everybody()
 		:: else
 		fi;
 		if
-		:: followed || (pays && OWES) -> arm_timer_locked()
+		:: changed -> changed = shut_down; arm_timer_locked()
 		:: else
 		fi;
-		nr = 0;
 		DROP_LOCK
 	}
+}
+
+/* kwq_wake_again() */
+inline kwq_wake_again(is_new)
+{
+	WANT_LOCK
+	atomic {
+		TAKE_LOCK;
+		if
+#ifndef DEATH_PASSES_NOTHING_ON
+		:: NR_READY && IS_POLLED -> fresh = NR_READY; is_new = !is_behind; is_behind = true
+#endif
+		:: else -> is_new = false
+		fi;
+		DROP_LOCK
+	};
+#ifndef FORGETS_THE_REST
+	in_list = in_list || is_new;
+#endif
+	is_new = false
 }
 
 /* kwq_core_add() */
@@ -461,7 +374,7 @@ inline kwq_get_locked(k)
 	in_hands[k] = true;
 	if
 #ifndef GET_TELLS_NOBODY
-	:: shut_down && NR_HELD == 1 -> wake_getters = nr_getters; kwq_tell_pollers_locked(TELL_END)
+	:: shut_down && NR_HELD == 1 -> wake_all_of(getters); tell_pollers(ALL)
 #endif
 	:: else
 	fi
@@ -532,8 +445,8 @@ inline kwq_core_drop(k)
 	fi
 }
 
-/* expire_locked(): afterwards @nr is 0 if more items may be due. */
-inline expire_locked()
+/* kwq_expire_some_locked(): afterwards @nr is 0 if more items may be due. */
+inline expire_some_locked()
 {
 	nr = PER_HOLD;
 	do
@@ -579,7 +492,7 @@ proctype quiet()
 
 	timeout ->
 	atomic {
-		assert(!IS_LOCKED && !enqueued && !running);
+		assert(!IS_LOCKED && !enqueued && !running && !is_behind && !in_list);
 		assert(EACH(IS_KEPT) == KEYS);		/* Q4, O1: none is lost */
 		assert(EACH(IS_OVER) == KEYS);		/* D6: the timer forgot none */
 		/* No task holds an item any more, through any handle. */

@@ -10,7 +10,7 @@ inline begin_shut_down(drain)
 		shut_down = true;
 		changed = true;
 		if
-		:: !drain -> shut_downs++; wake_drainers = nr_drainers
+		:: !drain -> shut_downs++; wake_all_of(drainers)
 		:: else
 		fi;
 		mine = shut_downs
@@ -42,23 +42,18 @@ bool draining[TASKS], returned[TASKS];
 proctype drainer(byte me)
 {
 	byte k = NONE, mine;
-	bool slept;
 
 	begin_shut_down(true);
 	draining[me] = true;
 look:	WANT_LOCK
 	atomic {
 		TAKE_LOCK;
-		nr_drainers = nr_drainers - slept;
-		slept = false;
 		if
 		:: DRAINED ->
 			assert(EACH(IS_EMPTY) == KEYS);
 			emptied = true
 		:: !DRAINED && (shut_downs != mine || deadline[me] <= now || signalled[me])
 		:: !DRAINED && !(shut_downs != mine || deadline[me] <= now || signalled[me]) ->
-			nr_drainers++;
-			slept = true;
 #ifdef DRAIN_LISTS_ITSELF_LATER
 			DROP_LOCK;
 			goto list_late

@@ -1,74 +1,65 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The timer: kmod/queue/timer.c and expire.c. */
+/* The timer and the work item: kmod/queue/timer.c. */
 
-/* kwq_take_turn() */
-inline take_turn()
+/* kwq_take_turn(): afterwards @is_left says whether the queue has to join the list. */
+inline kwq_take_turn(was_behind, is_left)
 {
 	WANT_LOCK
 	atomic {
 		TAKE_LOCK;
 		assert(!destroyed);
-		expire_locked();
-		nr = 0;
-		armed = ANEW;
-		changed = true
+		is_left = false;
+		if
+#ifdef TIMER_TAKES_THE_TURN_OF_THE_WORK_ITEM
+		:: true ->
+#else
+		:: is_behind == was_behind ->
+#endif
+			expire_some_locked();
+			is_left = !nr && !shut_down && NEXT <= now;
+			nr = 0;
+#ifdef ARMS_BEFORE_IT_HAS_CAUGHT_UP
+			changed = true
+#else
+			is_behind = is_left;
+			changed = true
+#endif
+		:: else
+		fi
 	}
-	kwq_unlock()
+	kwq_unlock();
+#ifdef ARMS_BEFORE_IT_HAS_CAUGHT_UP
+	is_behind = is_left;
+#endif
+	/* leave_to_work_item() */
+	atomic {
+		assert(!is_left || !in_list);
+#ifndef FORGETS_THE_REST
+		in_list = in_list || is_left;
+#endif
+		is_left = false
+	}
 }
 
-/* restart(): the end of a run, in the same hold of the timer's lock as its last look. */
-#define RESTART									\
-	running = false;							\
-	slot = (due > now -> 0 : (now < NOW_MAX -> now + 1 : NOW_MAX));		\
-	fires_at = (due == NEVER || due > slot -> due : slot);			\
-	enqueued = (due != NEVER)
-
-/* kwq_run_timer(), which the kernel calls when the time has come. */
+/* timer_fn(), which the kernel calls when the time has come. */
 proctype timer()
 {
-	byte holds, put_off;
-	bool works;
-#ifdef TIMER_RESTARTS_LATER
-	byte seen;
-#endif
+	bool is_left;
 
 end:	do
-	:: atomic {
-			enqueued && fires_at <= now ->
-			enqueued = false;
-			running = true;
-			holds = 0;
-			/* kwq_pace_may_work(): others may have used the processor too long
-			 * already.
-			 */
-			if
-			:: put_off < PUT_OFF_MAX -> put_off++; works = false
-			:: works = true; put_off = 0
-			fi
-		};
-		do
-		:: atomic { works && holds < HOLDS_PER_RUN && due <= now -> working = true; holds++ };
-			take_turn();
-			atomic { working = false; awaited = false }
-#ifdef TIMER_RESTARTS_LATER
-		:: atomic { !(works && holds < HOLDS_PER_RUN && due <= now) -> seen = due };
-			atomic {
-				RESTART;
-				fires_at = (seen == NEVER || seen > slot -> seen : slot);
-				enqueued = (seen != NEVER);
-				seen = 0;
-				break
-			}
-#else
-		:: atomic { !(works && holds < HOLDS_PER_RUN && due <= now) ->
-				RESTART;
-#ifdef PUT_OFF_ARMS_NOTHING
-				enqueued = enqueued && works;
-#endif
-				break
-			}
-#endif
-		od;
-		atomic { holds = 0; works = false }
+	:: atomic { enqueued && fires_at <= now -> enqueued = false; running = true };
+		kwq_take_turn(false, is_left);
+		running = false
+	od
+}
+
+/* catch_up() */
+proctype work_item()
+{
+	bool is_left;
+
+end:	do
+	:: atomic { in_list -> in_list = false };
+		kwq_take_turn(true, is_left)
 	od
 }
