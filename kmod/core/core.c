@@ -1461,6 +1461,19 @@ static void note_end_of_waiting(const struct kwq_core *core, struct kwq_item *it
 	item->dirtied = handed_out;
 }
 
+/**
+ * kwq_core_hand_over() - let another holder have an item (K14)
+ * @item: the item; processing, in a core whose holders have no lines of their own
+ * @holder: its new holder
+ */
+void kwq_core_hand_over(struct kwq_item *item, struct kwq_holder *holder)
+{
+	item->holder->nr_held--;
+	holder->nr_held++;
+	item->holder = holder;
+	item->marks &= ~KWQ_MARK_HERE;
+}
+
 /* Q6: only the holder of a processing item may finish it. */
 static int check_holder(const struct kwq_holder *holder, const struct kwq_item *item)
 {

@@ -187,6 +187,7 @@ struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
 			      ktime_t now);
 int kwq_core_get_item(struct kwq_core *core, struct kwq_item *item,
 		      struct kwq_holder *holder, ktime_t now);
+void kwq_core_hand_over(struct kwq_item *item, struct kwq_holder *holder);
 int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 		  struct kwq_item *item, ktime_t now);
 int kwq_core_bury(struct kwq_core *core, struct kwq_holder *holder,

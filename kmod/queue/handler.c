@@ -12,6 +12,11 @@
  * sees that no item is ready, or that the queue is paused. The end of a pause queues idle
  * workers.
  *
+ * An attempt may go on when its handler has returned (K14). Its item is then handed over from the
+ * worker to @later of the workers, which is a holder, too. Nobody else may finish it, and
+ * kwq_item_done() does. If that comes before the handler returns, the item goes to @ended instead,
+ * so its worker sees what is left to do.
+ *
  * The workqueue may be borrowed (K7). Then it has work items of others, too, and kwq waits
  * only for its own.
  */
@@ -48,9 +53,11 @@ static bool is_mistake(const struct kwq_result *result)
 {
 	switch (result->kind) {
 	case KWQ_RESULT_DONE:
+	case KWQ_RESULT_DONE_UNFORGOTTEN:
 	case KWQ_RESULT_AGAIN:
 	case KWQ_RESULT_AGAIN_AT:
 	case KWQ_RESULT_GIVE_UP:
+	case KWQ_RESULT_LATER:
 		return false;
 	case KWQ_RESULT_FAILED:
 		return result->err >= 0;
@@ -75,38 +82,115 @@ static noinline void log_mistake(const struct kwq_workers *workers,
 				    workers->queue->name, fn);
 }
 
-/*
- * Does what the handler's result asks for. A cancel of the item or a shut down overrides
- * the result.
- */
-void kwq_apply_result_locked(struct kwq_queue *queue, struct kwq_holder *holder,
-			     struct kwq_item *item, const struct kwq_result *result,
-			     ktime_t now)
+/* Does what comes before the done. Returns the flags of the done. */
+static inline u32 begin_end_locked(struct kwq_queue *queue, struct kwq_item *item,
+				   const struct kwq_result *result, ktime_t now)
 {
 	struct kwq_add_options options = {};
-	u32 flags = 0;
 
 	switch (result->kind) {
 	case KWQ_RESULT_DONE:
-		flags = KWQ_DONE_FORGET;
-		break;
+		return KWQ_DONE_FORGET;
+	case KWQ_RESULT_DONE_UNFORGOTTEN:
+		return 0;
 	case KWQ_RESULT_AGAIN:
 	case KWQ_RESULT_AGAIN_AT:
 		/* A delay of 0 or a past time makes it dirty now, and so ready at its done. */
 		options.flags = result->kind == KWQ_RESULT_AGAIN ? KWQ_ADD_AFTER : KWQ_ADD_AT;
 		options.time = result->time;
 		kwq_add_locked(queue, item, &options, now);
-		flags = KWQ_DONE_FORGET;
-		break;
+		return KWQ_DONE_FORGET;
 	case KWQ_RESULT_GIVE_UP:
 		kwq_give_up_locked(queue, item, now);
-		break;
+		return 0;
 	default:
 		options.flags = KWQ_ADD_RATE_LIMITED;
 		kwq_add_locked(queue, item, &options, now);
+		return 0;
 	}
-	kwq_done_locked(queue, holder, item, flags, now);
 }
+
+/*
+ * The end of an attempt that has two parts: the handler's return, and kwq_item_done(). Either may
+ * come first.
+ */
+static noinline void end_elsewhere_locked(struct kwq_workers *workers, struct kwq_item *item,
+					  const struct kwq_result *result, ktime_t now)
+{
+	struct kwq_queue *queue = workers->queue;
+	u32 flags;
+
+	if (item->holder == &workers->ended) {
+		/* What comes before the done was done by kwq_item_done(). */
+		kwq_done_locked(queue, &workers->ended, item, 0, now);
+		return;
+	}
+	if (result->kind == KWQ_RESULT_LATER) {
+		kwq_core_hand_over(item, &workers->later);
+		return;
+	}
+	flags = begin_end_locked(queue, item, result, now);
+	if (item->holder == &workers->later) {
+		kwq_done_locked(queue, &workers->later, item, flags, now);
+		return;
+	}
+	if (flags & KWQ_DONE_FORGET)
+		kwq_core_forget(&queue->core, item, now);
+	kwq_core_hand_over(item, &workers->ended);
+}
+
+/**
+ * kwq_apply_result_locked() - do what the handler's result asks for
+ * @workers: the workers of the queue; its lock held
+ * @holder: the worker that called the handler
+ * @item: the item
+ * @result: the result; a cancel of the item or a shut down overrides it
+ * @now: current time
+ */
+void kwq_apply_result_locked(struct kwq_workers *workers, struct kwq_holder *holder,
+			     struct kwq_item *item, const struct kwq_result *result,
+			     ktime_t now)
+{
+	struct kwq_queue *queue = workers->queue;
+
+	if (unlikely(result->kind == KWQ_RESULT_LATER || item->holder != holder))
+		end_elsewhere_locked(workers, item, result, now);
+	else
+		kwq_done_locked(queue, holder, item, begin_end_locked(queue, item, result, now),
+				now);
+}
+
+/* May kwq_item_done() end an item? */
+static int check_end(const struct kwq_queue *queue, const struct kwq_item *item)
+{
+	if (!queue->workers)
+		return -EINVAL;
+	if (!(item->state & KWQ_ITEM_PROCESSING))
+		return -ENOENT;
+	if (item->holder == &queue->holder || item->holder == &queue->workers->ended)
+		return -EPERM;
+	return 0;
+}
+
+int kwq_item_done(struct kwq_queue *queue, struct kwq_item *item, struct kwq_result result)
+{
+	const struct kwq_ref_ops *refs = NULL;
+	unsigned long flags;
+	int err;
+
+	if (is_mistake(&result) || result.kind == KWQ_RESULT_LATER)
+		return -EINVAL;
+	spin_lock_irqsave(&queue->lock, flags);
+	err = check_end(queue, item);
+	if (!err) {
+		end_elsewhere_locked(queue->workers, item, &result, kwq_stamp_locked(queue));
+		refs = kwq_owed_put_locked(queue, item);
+	}
+	kwq_unlock(queue, flags);
+	kwq_put(refs, item);
+	return err;
+}
+EXPORT_SYMBOL_GPL(kwq_item_done);
 
 /* The end of a work item. If items are left, it queues up again, behind work items of others. */
 static inline void leave_worker(struct kwq_workers *workers, struct kwq_worker *worker,
@@ -174,7 +258,7 @@ static __flatten void work_fn(struct work_struct *work)
 
 		spin_lock_irqsave(&queue->lock, flags);
 		now = kwq_stamp_locked(queue);
-		kwq_apply_result_locked(queue, &worker->holder, item, &result, now);
+		kwq_apply_result_locked(workers, &worker->holder, item, &result, now);
 		if (unlikely(kwq_owed_put_locked(queue, item))) {
 			put_without_lock(queue, &item, 1, &flags);
 			now = kwq_stamp_locked(queue);
@@ -269,7 +353,7 @@ static __flatten void batch_work_fn(struct work_struct *work)
 		now = kwq_stamp_locked(queue);
 		for (i = 0, nr_idle = 0; i < nr; i++) {
 			item = worker->items[i];
-			kwq_apply_result_locked(queue, &worker->holder, item,
+			kwq_apply_result_locked(workers, &worker->holder, item,
 						&worker->results[i], now);
 			if (unlikely(kwq_owed_put_locked(queue, item)))
 				worker->items[nr_idle++] = item;
@@ -349,6 +433,8 @@ static struct kwq_workers *make_workers(struct kwq_queue *queue,
 	workers->handler = *handler;
 	INIT_LIST_HEAD(&workers->idle);
 	workers->callers = RB_ROOT;
+	kwq_holder_init(&workers->later);
+	kwq_holder_init(&workers->ended);
 	workers->wq = handler->wq ?:
 		alloc_workqueue("%s", kwq_wq_flags(handler->wq_flags), workers->nr, queue->name);
 	if (!workers->wq) {

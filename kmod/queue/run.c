@@ -87,7 +87,7 @@ static void run_and_unlock(struct kwq_workers *workers, struct kwq_item *item,
 		lock_map_release(&workers->handler_map);
 
 	spin_lock_irqsave(&queue->lock, flags);
-	kwq_apply_result_locked(queue, &caller->holder, item, &result,
+	kwq_apply_result_locked(workers, &caller->holder, item, &result,
 				kwq_stamp_locked(queue));
 	refs = kwq_owed_put_locked(queue, item);
 	rb_erase(&caller->node, &workers->callers);

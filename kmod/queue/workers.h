@@ -60,6 +60,8 @@ struct kwq_caller {
  *	kwq_might_wait_for_workers()
  * @handler_key: I: the same for @handler_map
  * @handler_map: held while a handler runs: see kwq_might_wait_for_handlers()
+ * @later: Q: holder of the items whose handlers have returned, and which kwq_item_done() ends
+ * @ended: Q: holder of the items that kwq_item_done() ended, and whose handlers have not returned
  * @nr: I: number of workers, the @max_active of @handler
  * @worker: the workers; behind them is room for batches
  */
@@ -73,6 +75,8 @@ struct kwq_workers {
 	struct lockdep_map map;
 	struct lock_class_key handler_key;
 	struct lockdep_map handler_map;
+	struct kwq_holder later;
+	struct kwq_holder ended;
 	unsigned int nr;
 	struct kwq_worker worker[];
 };
@@ -82,7 +86,7 @@ void kwq_queue_for_ready(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock);
 void kwq_stop_handler(struct kwq_queue *queue);
 struct kwq_result kwq_call_handler(struct kwq_workers *workers, struct kwq_item *item);
-void kwq_apply_result_locked(struct kwq_queue *queue, struct kwq_holder *holder,
+void kwq_apply_result_locked(struct kwq_workers *workers, struct kwq_holder *holder,
 			     struct kwq_item *item, const struct kwq_result *result,
 			     ktime_t now);
 bool kwq_in_handler(struct kwq_queue *queue);

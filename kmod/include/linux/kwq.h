@@ -37,7 +37,9 @@
  *
  * If reconcile() returns 0, the item is done. After a negative errno kwq calls it again, by
  * default after 5 ms, 10 ms, 20 ms and so on. kwq_result_again_after() asks for another call
- * after a delay. A handler may also take several items in one call: see &struct kwq_handler.
+ * after a delay. kwq_result_later() says that the answer comes in another context, as that of a
+ * request to a device does. A handler may also take several items in one call: see &struct
+ * kwq_handler.
  * A driver may instead use threads of its own, which call kwq_get() and kwq_done(), or
  * kwq_done_and_get().
  *
@@ -447,17 +449,18 @@ enum kwq_result_kind {
 	KWQ_RESULT_NONE,
 	KWQ_RESULT_FAILED,
 	KWQ_RESULT_DONE,
+	KWQ_RESULT_DONE_UNFORGOTTEN,
 	KWQ_RESULT_AGAIN,
 	KWQ_RESULT_AGAIN_AT,
 	KWQ_RESULT_GIVE_UP,
+	KWQ_RESULT_LATER,
 };
 
 /**
  * struct kwq_result - the result of a handler for one item (K2)
  *
- * A handler gets one from kwq_result_done(), kwq_result_of(), kwq_result_again_after(),
- * kwq_result_again_at() or kwq_result_give_up(). It fits into two registers. After a shut down
- * or a cancel, the item is done whatever the result.
+ * A handler gets one from a function below, whose name begins with kwq_result_. It fits into two
+ * registers. After a shut down or a cancel, the item is done whatever the result.
  */
 struct kwq_result {
 	/* private: */
@@ -474,6 +477,19 @@ struct kwq_result {
 static inline struct kwq_result kwq_result_done(void)
 {
 	return (struct kwq_result){ .kind = KWQ_RESULT_DONE };
+}
+
+/**
+ * kwq_result_done_without_forget() - the item is done, and keeps its requeues
+ *
+ * For an attempt that is over, but proves nothing. If a later one fails, the limiters go on from
+ * the failures before.
+ *
+ * Return: the result.
+ */
+static inline struct kwq_result kwq_result_done_without_forget(void)
+{
+	return (struct kwq_result){ .kind = KWQ_RESULT_DONE_UNFORGOTTEN };
 }
 
 /**
@@ -534,9 +550,24 @@ static inline struct kwq_result kwq_result_give_up(void)
 }
 
 /**
+ * kwq_result_later() - the attempt goes on, and kwq_item_done() ends it (K14)
+ *
+ * For a handler that starts something, such as a request to a device, whose answer comes in another
+ * context. The item stays processing, so no handler gets it meanwhile. The worker goes on to
+ * other items, so @max_active of &struct kwq_handler does not limit such attempts.
+ *
+ * Return: the result.
+ */
+static inline struct kwq_result kwq_result_later(void)
+{
+	return (struct kwq_result){ .kind = KWQ_RESULT_LATER };
+}
+
+/**
  * typedef kwq_handle_fn - called for each item of a queue (K2)
  * @queue: the queue
- * @item: the item; it is being processed until the handler returns
+ * @item: the item; it is being processed until the handler returns, or until kwq_item_done() after
+ *	kwq_result_later()
  *
  * kwq never calls the handler twice at once for one item. If the item is added meanwhile,
  * kwq calls the handler again, whatever the handler returned.
@@ -624,6 +655,26 @@ struct kwq_handler {
  * Return: 0. With nothing changed: -EINVAL, -EBUSY (the queue has a handler) or -ENOMEM.
  */
 int kwq_start_handler(struct kwq_queue *queue, const struct kwq_handler *handler);
+
+/**
+ * kwq_item_done() - end an attempt whose handler returned kwq_result_later() (K14)
+ * @queue: the queue
+ * @item: the item
+ * @result: any other result that a handler may have; its time counts from this call
+ *
+ * Each attempt has one end. It may come before the handler returns, as an interrupt may; then it
+ * takes effect when the handler returns, whatever that returns.
+ *
+ * Until this call the item is processing. So kwq_cancel_sync(), kwq_disable_sync(), kwq_flush(),
+ * kwq_pause_sync(), a drain and kwq_queue_destroy() wait for it, and kwq_run_sync() of this item
+ * does. A driver that cancels makes sure that the end comes: it first stops what it started.
+ *
+ * Context: any.
+ * Return: 0. With nothing changed: -ENOENT if the item is not processing; -EPERM if its attempt
+ * has ended already, or if kwq_get() handed it out; -EINVAL for a result that no attempt may end
+ * with, or if the queue has no handler.
+ */
+int kwq_item_done(struct kwq_queue *queue, struct kwq_item *item, struct kwq_result result);
 
 /**
  * kwq_add() - mark an item for processing
