@@ -20,6 +20,7 @@
 #include <linux/bug.h>
 #include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/delay.h>
 #include <linux/fault-inject-usercopy.h>
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -149,6 +150,7 @@ FUNCTION(void, hrtimer_setup,
 	  enum hrtimer_mode));
 FUNCTION(void, hrtimer_start, (struct hrtimer *, ktime_t, enum hrtimer_mode));
 FUNCTION(ktime_t, hrtimer_get_expires, (const struct hrtimer *));
+FUNCTION(void, usleep_range, (unsigned long, unsigned long));
 FUNCTION(bool, llist_add, (struct llist_node *, struct llist_head *));
 FUNCTION(ktime_t, ktime_add_safe, (ktime_t, ktime_t));
 FUNCTION(ktime_t, ktime_get, (void));

@@ -222,14 +222,15 @@ static int charge_queue(struct kwq_keyed *keyed)
  * then, so this must not depend on another call (O9). A queue that ends frees its items
  * anyway.
  */
-static void end_leases(struct kwq_queue *queue, ktime_t now)
+static bool end_leases(struct kwq_queue *queue, ktime_t now)
 {
 	struct kwq_keyed *keyed = container_of(queue, struct kwq_keyed, queue);
+	bool more = kwq_handouts_expire(keyed, now);
 
-	kwq_handouts_expire(keyed, now);
 	/* A pending worker takes the lock after this hold and sees what is left to do. */
 	if ((kwq_keyed_has_gone(keyed) || kwq_keyed_may_tell_adders(keyed)) && !keyed->ending)
 		kwq_keyed_work_async(keyed);
+	return more;
 }
 
 static void note_waited(struct kwq_queue *queue, struct kwq_item *item)

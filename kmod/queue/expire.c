@@ -31,10 +31,10 @@ static void expire_waits(struct kwq_queue *queue, ktime_t now, unsigned int budg
 	}
 }
 
-/* A manual clock can reach KTIME_MAX, which also stands for never. Nothing is left due then. */
-static bool is_due(ktime_t when, ktime_t now)
+/* A manual clock can reach KTIME_MAX, which is also the time of nothing. */
+static bool has_due(const struct kwq_core *core, ktime_t now)
 {
-	return when <= now && when != KTIME_MAX;
+	return !core->shut_down && kwq_core_has_waiting(core) && kwq_core_next_time(core) <= now;
 }
 
 /**
@@ -48,17 +48,17 @@ static bool is_due(ktime_t when, ktime_t now)
 bool kwq_expire_some_locked(struct kwq_queue *queue, ktime_t now, unsigned int most)
 {
 	struct kwq_queue_bulk *bulk;
+	bool more;
 
 	lockdep_assert_held(&queue->lock);
 	expire_waits(queue, now, most);
-	if (!kwq_is_small(queue)) {
-		bulk = kwq_queue_bulk_of(queue);
-		if (bulk->key_ops && bulk->lease_end <= now && most == KWQ_READY_PER_HOLD)
-			bulk->key_ops->end_leases(queue, now);
-		if (is_due(bulk->lease_end, now))
-			return true;
-	}
-	return is_due(kwq_core_next_time(&queue->core), now);
+	more = has_due(&queue->core, now);
+	if (kwq_is_small(queue))
+		return more;
+	bulk = kwq_queue_bulk_of(queue);
+	if (!bulk->key_ops || bulk->lease_end > now)
+		return more;
+	return (most == KWQ_READY_PER_HOLD ? bulk->key_ops->end_leases(queue, now) : true) || more;
 }
 
 /**
@@ -75,9 +75,7 @@ bool kwq_expire_due_locked(struct kwq_queue *queue)
 	ktime_t now = kwq_now_locked(queue);
 
 	lockdep_assert_held(&queue->lock);
-	/* A manual clock can reach KTIME_MAX, which also stands for never. */
-	if (queue->core.shut_down || !kwq_core_has_waiting(&queue->core) ||
-	    kwq_core_next_time(&queue->core) > now)
+	if (!has_due(&queue->core, now))
 		return false;
 	expire_waits(queue, now, KWQ_READY_PER_HOLD);
 	return true;

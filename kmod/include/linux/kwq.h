@@ -225,12 +225,12 @@ static_assert(sizeof(struct kwq_queue) <= 256);
  * struct kwq_key_ops - what a queue asks of the owner of its keys
  * @key_of: for tracing: gets an item's key
  * @end_leases: at @lease_end: takes back a bounded number of items whose lease ended, or whose
- *	queue's term is over, and sets when to call it next, which is in the past if more are due
+ *	queue's term is over; true if there may be more
  * @waited: the wait of an item has ended; NULL if nobody wants to know
  */
 struct kwq_key_ops {
 	const u8 *(*key_of)(const struct kwq_item *item, size_t *len);
-	void (*end_leases)(struct kwq_queue *queue, ktime_t now);
+	bool (*end_leases)(struct kwq_queue *queue, ktime_t now);
 	void (*waited)(struct kwq_queue *queue, struct kwq_item *item);
 };
 
