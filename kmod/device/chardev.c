@@ -765,101 +765,85 @@ static noinline __flatten long queue_get(struct file *file, struct kwq_get_args 
 	return ret;
 }
 
-static long queue_pause(struct file *file, void __user *uarg)
+/* The arguments of the rarer requests. Each begins with its size and its flags. */
+union queue_args {
+	struct {
+		u32 size;
+		u32 flags;
+	};
+	struct kwq_pause_args pause;
+	struct kwq_resume_args resume;
+	struct kwq_term_args term;
+	struct kwq_shut_down_args shut_down;
+	struct kwq_drain_args drain;
+	struct kwq_list_dead_args list_dead;
+	struct kwq_list_items_args list_items;
+	struct kwq_advance_args advance;
+	struct kwq_board_args board;
+	struct kwq_tell_args tell;
+	struct kwq_follow_args follow;
+	struct kwq_changes_args changes;
+	struct kwq_sync_args sync;
+};
+
+static long queue_pause(struct file *file, union queue_args *args, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
+	const struct kwq_pause_args *arg = &args->pause;
 	struct kwq_keyed *keyed = handle->keyed;
-	struct kwq_pause_args arg;
-	int err;
 
-	if (!has_right(file, KWQ_RIGHT_MANAGE))
-		return -EBADF;
-	err = copy_in(&arg, sizeof(arg), KWQ_PAUSE_FIRST, uarg);
-	if (err)
-		return err;
-	if (arg.flags & ~KWQ_PAUSE_FOR || (!(arg.flags & KWQ_PAUSE_FOR) && arg.time))
+	if (!(arg->flags & KWQ_PAUSE_FOR) && arg->time)
 		return -EINVAL;
-	kwq_keyed_pause(keyed, arg.flags & KWQ_PAUSE_FOR ?
-			kwq_later(kwq_queue_now(&keyed->queue), arg.time) : KTIME_MAX);
+	kwq_keyed_pause(keyed, arg->flags & KWQ_PAUSE_FOR ?
+			kwq_later(kwq_queue_now(&keyed->queue), arg->time) : KTIME_MAX);
 	return 0;
 }
 
-static long queue_resume(struct file *file, void __user *uarg)
+static long queue_resume(struct file *file, union queue_args *args, void __user *uarg)
 {
-	struct kwq_handle *handle = file->private_data;
-	struct kwq_resume_args arg;
-	int err;
+	const struct kwq_handle *handle = file->private_data;
 
-	if (!has_right(file, KWQ_RIGHT_MANAGE))
-		return -EBADF;
-	err = copy_in(&arg, sizeof(arg), KWQ_RESUME_FIRST, uarg);
-	if (err)
-		return err;
-	if (arg.flags)
-		return -EINVAL;
 	kwq_keyed_resume(handle->keyed);
 	return 0;
 }
 
-static long queue_term(struct file *file, void __user *uarg)
+static long queue_term(struct file *file, union queue_args *args, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
-	struct kwq_term_args arg;
-	int err;
+	const struct kwq_term_args *arg = &args->term;
 
-	if (!has_right(file, KWQ_RIGHT_MANAGE))
-		return -EBADF;
-	err = copy_in(&arg, sizeof(arg), KWQ_TERM_FIRST, uarg);
-	if (err)
-		return err;
-	if (arg.flags & ~KWQ_TERM_RELATIVE)
-		return -EINVAL;
 	return kwq_keyed_set_term(handle->keyed,
-				  deadline_of(handle->keyed, arg.until,
-					      arg.flags & KWQ_TERM_RELATIVE, 0));
+				  deadline_of(handle->keyed, arg->until,
+					      arg->flags & KWQ_TERM_RELATIVE, 0));
 }
 
-static long queue_shut_down(struct file *file, void __user *uarg)
+static long queue_shut_down(struct file *file, union queue_args *args, void __user *uarg)
 {
-	struct kwq_handle *handle = file->private_data;
-	struct kwq_shut_down_args arg;
-	int err;
+	const struct kwq_handle *handle = file->private_data;
 
-	if (!has_right(file, KWQ_RIGHT_MANAGE))
-		return -EBADF;
-	err = copy_in(&arg, sizeof(arg), KWQ_SHUT_DOWN_FIRST, uarg);
-	if (err)
-		return err;
-	if (arg.flags)
-		return -EINVAL;
 	kwq_keyed_shut_down(handle->keyed);
 	return 0;
 }
 
-static long queue_drain(struct file *file, struct kwq_drain_args __user *uarg)
+static long queue_drain(struct file *file, union queue_args *args, void __user *to)
 {
 	struct kwq_handle *handle = file->private_data;
+	const struct kwq_drain_args *arg = &args->drain;
+	struct kwq_drain_args __user *uarg = to;
 	struct kwq_keyed *keyed = handle->keyed;
 	u64 shut_downs, resume = 0, seen = 0;
-	struct kwq_drain_args arg;
 	ktime_t deadline;
 	int ret;
 
-	if (!has_right(file, KWQ_RIGHT_MANAGE))
-		return -EBADF;
-	ret = copy_in(&arg, sizeof(arg), KWQ_DRAIN_FIRST, uarg);
-	if (ret)
-		return ret;
-	if (arg.flags & ~KWQ_DRAIN_RELATIVE ||
-	    (arg.resume && !(arg.flags & KWQ_DRAIN_RELATIVE)))
+	if (arg->resume && !(arg->flags & KWQ_DRAIN_RELATIVE))
 		return -EINVAL;
-	deadline = deadline_of(keyed, arg.deadline, arg.flags & KWQ_DRAIN_RELATIVE, arg.resume);
-	ret = kwq_keyed_drain(keyed, deadline, arg.shut_downs, &shut_downs);
+	deadline = deadline_of(keyed, arg->deadline, arg->flags & KWQ_DRAIN_RELATIVE, arg->resume);
+	ret = kwq_keyed_drain(keyed, deadline, arg->shut_downs, &shut_downs);
 	if (ret == -ERESTARTSYS) {
 		seen = shut_downs;
-		if (arg.flags & KWQ_DRAIN_RELATIVE)
+		if (arg->flags & KWQ_DRAIN_RELATIVE)
 			resume = resume_at(keyed, deadline);
-	} else if (!arg.resume && !arg.shut_downs) {
+	} else if (!arg->resume && !arg->shut_downs) {
 		return ret;
 	}
 	/* Without these values a restart would begin a new wait, or miss a shut down in between. */
@@ -937,20 +921,15 @@ static long queue_config(struct file *file, void __user *uarg)
 	return err ?: copy_out_as(uarg, &arg, sizeof(arg), arg.size);
 }
 
-static long queue_list_dead(struct file *file, void __user *uarg)
+static long queue_list_dead(struct file *file, union queue_args *args, void __user *uarg)
 {
-	struct kwq_list_dead_args arg;
-	int err;
+	struct kwq_handle *handle = file->private_data;
+	const struct kwq_list_dead_args *arg = &args->list_dead;
 
-	if (!has_right(file, KWQ_RIGHT_READ))
-		return -EBADF;
-	err = copy_in(&arg, sizeof(arg), KWQ_LIST_DEAD_FIRST, uarg);
-	if (err)
-		return err;
-	if (arg.flags || !arg.batch.nr)
+	if (!arg->batch.nr)
 		return -EINVAL;
-	return kwq_batch_check_list_dead(&arg.batch) ?:
-	       kwq_batch_list_dead(file->private_data, &arg.batch, arg.after);
+	return kwq_batch_check_list_dead(&arg->batch) ?:
+	       kwq_batch_list_dead(handle, &arg->batch, arg->after);
 }
 
 #define LISTED_STATES	(KWQ_IS_READY | KWQ_IS_WAITING | KWQ_IS_PROCESSING |	\
@@ -960,8 +939,7 @@ static long queue_list_dead(struct file *file, void __user *uarg)
 /* A non-zero argument that the request ignores is an error (U3). */
 static int check_list_items(const struct kwq_list_items_args *arg)
 {
-	if (arg->flags & ~(KWQ_LIST_KEY | KWQ_LIST_VALUES) || !arg->states ||
-	    arg->states & ~LISTED_STATES || !arg->batch.nr)
+	if (!arg->states || arg->states & ~LISTED_STATES || !arg->batch.nr)
 		return -EINVAL;
 	if (arg->flags & KWQ_LIST_KEY) {
 		if (arg->after || !arg->key_len)
@@ -992,45 +970,35 @@ static int list_key(struct kwq_handle *handle, const struct kwq_list_items_args 
 	return ret;
 }
 
-static long queue_list_items(struct file *file, struct kwq_list_items_args __user *uarg)
+static long queue_list_items(struct file *file, union queue_args *args, void __user *to)
 {
-	struct kwq_list_request request = {};
-	struct kwq_list_items_args arg;
-	int ret;
+	struct kwq_handle *handle = file->private_data;
+	const struct kwq_list_items_args *arg = &args->list_items;
+	struct kwq_list_items_args __user *uarg = to;
+	struct kwq_list_request request = {
+		.states = arg->states,
+		.at = arg->after,
+		.values = arg->flags & KWQ_LIST_VALUES,
+	};
+	int ret = check_list_items(arg);
 
-	if (!has_right(file, KWQ_RIGHT_READ))
-		return -EBADF;
-	ret = copy_in(&arg, sizeof(arg), KWQ_LIST_ITEMS_FIRST, uarg) ?:
-	      check_list_items(&arg);
 	if (ret)
 		return ret;
-	request.states = arg.states;
-	request.at = arg.after;
-	request.values = arg.flags & KWQ_LIST_VALUES;
-	if (arg.flags & KWQ_LIST_KEY)
-		ret = list_key(file->private_data, &arg, &request);
+	if (arg->flags & KWQ_LIST_KEY)
+		ret = list_key(handle, arg, &request);
 	else
-		ret = kwq_batch_list_items(file->private_data, &arg.batch, &request);
+		ret = kwq_batch_list_items(handle, &arg->batch, &request);
 	if (ret >= 0 && kwq_put_user(request.at, &uarg->after))
 		return -EFAULT;
 	return ret;
 }
 
-static long queue_advance(struct file *file, void __user *uarg)
+static long queue_advance(struct file *file, union queue_args *args, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
-	struct kwq_advance_args arg;
-	int err;
+	const struct kwq_advance_args *arg = &args->advance;
 
-	if (!has_right(file, KWQ_RIGHT_MANAGE))
-		return -EBADF;
-	err = copy_in(&arg, sizeof(arg), KWQ_ADVANCE_FIRST, uarg);
-	if (err)
-		return err;
-	if (arg.flags & ~KWQ_ADVANCE_TO)
-		return -EINVAL;
-	return kwq_keyed_advance(handle->keyed, arg.time,
-				 arg.flags & KWQ_ADVANCE_TO);
+	return kwq_keyed_advance(handle->keyed, arg->time, arg->flags & KWQ_ADVANCE_TO);
 }
 
 static long queue_stat(struct file *file, void __user *uarg)
@@ -1050,64 +1018,47 @@ static long queue_restore(struct file *file, void __user *uarg)
 	return queue_batch(file, uarg, KWQ_RIGHT_MANAGE, &kwq_batch_restore);
 }
 
-static long queue_board(struct file *file, struct kwq_board_args __user *uarg)
+static long queue_board(struct file *file, union queue_args *args, void __user *to)
 {
 	struct kwq_handle *handle = file->private_data;
-	struct kwq_board_args arg;
-	int err;
+	struct kwq_board_args __user *uarg = to;
 
-	if (!has_right(file, KWQ_RIGHT_WRITE))
-		return -EBADF;
-	err = copy_in(&arg, sizeof(arg), KWQ_BOARD_ARGS_FIRST, uarg);
-	if (err)
-		return err;
-	if (arg.open_flags & ~O_CLOEXEC || arg.map_size)
+	if (args->board.map_size)
 		return -EINVAL;
-	return kwq_board_open(handle->keyed, arg.open_flags, &uarg->map_size);
+	return kwq_board_open(handle->keyed, args->board.open_flags, &uarg->map_size);
 }
 
-static long queue_tell(struct file *file, void __user *uarg)
+static long queue_tell(struct file *file, union queue_args *args, void __user *uarg)
 {
-	struct kwq_handle *handle = file->private_data;
-	struct kwq_tell_args arg;
-	int err;
+	const struct kwq_handle *handle = file->private_data;
 
-	if (!has_right(file, KWQ_RIGHT_WRITE))
-		return -EBADF;
-	err = copy_in(&arg, sizeof(arg), KWQ_TELL_FIRST, uarg);
-	if (err)
-		return err;
-	if (arg.flags || !arg.adds)
+	if (!args->tell.adds)
 		return -EINVAL;
-	kwq_keyed_tell(handle->keyed, arg.adds);
+	kwq_keyed_tell(handle->keyed, args->tell.adds);
 	return 0;
 }
 
-static long queue_follow(struct file *file, struct kwq_follow_args __user *uarg)
+static long queue_follow(struct file *file, union queue_args *args, void __user *to)
 {
 	struct kwq_handle *handle = file->private_data;
-	struct kwq_follow_args arg;
-	int err;
+	struct kwq_follow_args __user *uarg = to;
+	u64 number = args->follow.number;
 
-	if (!has_right(file, KWQ_RIGHT_READ) || !has_right(file, KWQ_RIGHT_MANAGE))
-		return -EBADF;
-	err = copy_in(&arg, sizeof(arg), KWQ_FOLLOW_FIRST, uarg);
-	if (err)
-		return err;
-	if (arg.flags || arg.number)
+	if (number)
 		return -EINVAL;
 	/* Check that the number can be written, while nothing has changed yet. */
-	if (kwq_put_user(arg.number, &uarg->number))
+	if (kwq_put_user(number, &uarg->number))
 		return -EFAULT;
 	/* A handle that follows cannot stop, so no fault is injected into what was checked. */
-	return kwq_follow(handle, &arg.number) ?: put_user(arg.number, &uarg->number);
+	return kwq_follow(handle, &number) ?: put_user(number, &uarg->number);
 }
+
+#define CHANGES_FLAGS	(KWQ_CHANGES_NONBLOCK | KWQ_CHANGES_RELATIVE | KWQ_CHANGES_VALUES | \
+			 KWQ_CHANGES_GETTERS)
 
 static int check_changes(const struct kwq_changes_args *arg)
 {
-	if (arg->flags & ~(KWQ_CHANGES_NONBLOCK | KWQ_CHANGES_RELATIVE | KWQ_CHANGES_VALUES |
-			   KWQ_CHANGES_GETTERS) ||
-	    arg->kept > arg->after || !arg->batch.nr)
+	if (arg->kept > arg->after || !arg->batch.nr)
 		return -EINVAL;
 	if (arg->flags & KWQ_CHANGES_NONBLOCK &&
 	    (arg->flags & KWQ_CHANGES_RELATIVE || arg->deadline))
@@ -1117,59 +1068,58 @@ static int check_changes(const struct kwq_changes_args *arg)
 	return kwq_batch_check_list_items(&arg->batch);
 }
 
-static long queue_changes(struct file *file, struct kwq_changes_args __user *uarg)
+static long queue_changes(struct file *file, union queue_args *args, void __user *to)
 {
-	struct kwq_list_request request = { .unread = true };
 	struct kwq_handle *handle = file->private_data;
+	const struct kwq_changes_args *arg = &args->changes;
+	struct kwq_changes_args __user *uarg = to;
+	struct kwq_list_request request = { .unread = true };
 	struct kwq_patience patience;
-	struct kwq_changes_args arg;
 	u64 after, of_queue;
 	int ret;
 
-	ret = copy_in(&arg, sizeof(arg), KWQ_CHANGES_FIRST, uarg) ?:
-	      check_changes(&arg) ?:
-	      kwq_begin_reading(handle, arg.after, arg.kept, arg.flags & KWQ_CHANGES_GETTERS);
+	ret = check_changes(arg) ?:
+	      kwq_begin_reading(handle, arg->after, arg->kept, arg->flags & KWQ_CHANGES_GETTERS);
 	if (ret)
 		return ret;
-	request.values = arg.flags & KWQ_CHANGES_VALUES;
-	patience.deadline = deadline_of(handle->keyed, arg.deadline,
-					arg.flags & KWQ_CHANGES_RELATIVE, arg.resume);
-	patience.nonblock = file->f_flags & O_NONBLOCK || arg.flags & KWQ_CHANGES_NONBLOCK;
-	ret = kwq_wait_for_changes(handle, arg.of_queue, &patience) ?:
-	      kwq_batch_list_items(handle, &arg.batch, &request);
+	request.values = arg->flags & KWQ_CHANGES_VALUES;
+	patience.deadline = deadline_of(handle->keyed, arg->deadline,
+					arg->flags & KWQ_CHANGES_RELATIVE, arg->resume);
+	patience.nonblock = file->f_flags & O_NONBLOCK || arg->flags & KWQ_CHANGES_NONBLOCK;
+	ret = kwq_wait_for_changes(handle, arg->of_queue, &patience) ?:
+	      kwq_batch_list_items(handle, &arg->batch, &request);
 	after = kwq_end_reading(handle, &of_queue);
 	if (ret >= 0 &&
 	    (kwq_put_user(after, &uarg->after) || kwq_put_user(of_queue, &uarg->of_queue)))
 		ret = -EFAULT;
-	if (arg.flags & KWQ_CHANGES_RELATIVE && (arg.resume || ret == -ERESTARTSYS))
+	if (arg->flags & KWQ_CHANGES_RELATIVE && (arg->resume || ret == -ERESTARTSYS))
 		ret = put_resume(&uarg->resume, handle->keyed, patience.deadline, ret);
 	return ret;
 }
 
-static long queue_sync(struct file *file, struct kwq_sync_args __user *uarg)
+static long queue_sync(struct file *file, union queue_args *args, void __user *to)
 {
 	struct kwq_handle *handle = file->private_data;
+	const struct kwq_sync_args *arg = &args->sync;
+	struct kwq_sync_args __user *uarg = to;
 	struct kwq_sync sync = { .state = TASK_INTERRUPTIBLE };
 	struct kwq_keyed *keyed = handle->keyed, *outbox = NULL;
 	u64 resume = 0, number, outbox_number = 0;
-	struct kwq_sync_args arg;
 	int ret;
 
-	ret = copy_in(&arg, sizeof(arg), KWQ_SYNC_FIRST, uarg);
-	if (ret)
-		return ret;
-	if (arg.flags & ~KWQ_SYNC_RELATIVE || (arg.resume && !(arg.flags & KWQ_SYNC_RELATIVE)))
+	if (arg->resume && !(arg->flags & KWQ_SYNC_RELATIVE))
 		return -EINVAL;
 	if (!keyed->changes)
 		return -EOPNOTSUPP;
 	if (keyed->outbox && keyed->outbox->changes)
 		outbox = keyed->outbox;
-	if (arg.outbox_number && !outbox)
+	if (arg->outbox_number && !outbox)
 		return -EINVAL;
-	sync.deadline = deadline_of(keyed, arg.deadline, arg.flags & KWQ_SYNC_RELATIVE, arg.resume);
-	number = arg.number ?: kwq_keyed_last_change(keyed);
+	sync.deadline = deadline_of(keyed, arg->deadline, arg->flags & KWQ_SYNC_RELATIVE,
+				    arg->resume);
+	number = arg->number ?: kwq_keyed_last_change(keyed);
 	if (outbox) {
-		sync.number = arg.outbox_number;
+		sync.number = arg->outbox_number;
 		ret = kwq_keyed_sync(outbox, &sync);
 		outbox_number = sync.number;
 	}
@@ -1178,11 +1128,11 @@ static long queue_sync(struct file *file, struct kwq_sync_args __user *uarg)
 		ret = kwq_keyed_sync(keyed, &sync);
 	}
 	if (ret != -ERESTARTSYS) {
-		if (!arg.resume && !arg.number && !arg.outbox_number)
+		if (!arg->resume && !arg->number && !arg->outbox_number)
 			return ret;
 		number = 0;
 		outbox_number = 0;
-	} else if (arg.flags & KWQ_SYNC_RELATIVE) {
+	} else if (arg->flags & KWQ_SYNC_RELATIVE) {
 		resume = resume_at(keyed, sync.deadline);
 	}
 	/* Without these values a restart would begin a new wait. */
@@ -1192,11 +1142,62 @@ static long queue_sync(struct file *file, struct kwq_sync_args __user *uarg)
 	return ret;
 }
 
-/* Requests that are not frequent. */
+/*
+ * Requests that are not frequent
+ * @rights: all rights that the handle needs
+ * @first_size, @size: the first published size of the arguments, and the present one
+ * @flags: the flags that are allowed
+ */
+static const struct queue_request {
+	unsigned int cmd;
+	u32 rights;
+	u16 first_size, size;
+	u32 flags;
+	long (*fn)(struct file *file, union queue_args *args, void __user *uarg);
+} queue_requests[] = {
+#define REQUEST(name, cmd, rights, first_size, flags)					\
+	{ KWQ_IOC_##cmd, rights, first_size, sizeof(struct kwq_##name##_args), flags, queue_##name }
+
+	REQUEST(pause, PAUSE, KWQ_RIGHT_MANAGE, KWQ_PAUSE_FIRST, KWQ_PAUSE_FOR),
+	REQUEST(resume, RESUME, KWQ_RIGHT_MANAGE, KWQ_RESUME_FIRST, 0),
+	REQUEST(term, TERM, KWQ_RIGHT_MANAGE, KWQ_TERM_FIRST, KWQ_TERM_RELATIVE),
+	REQUEST(shut_down, SHUT_DOWN, KWQ_RIGHT_MANAGE, KWQ_SHUT_DOWN_FIRST, 0),
+	REQUEST(drain, DRAIN, KWQ_RIGHT_MANAGE, KWQ_DRAIN_FIRST, KWQ_DRAIN_RELATIVE),
+	REQUEST(list_dead, LIST_DEAD, KWQ_RIGHT_READ, KWQ_LIST_DEAD_FIRST, 0),
+	REQUEST(list_items, LIST_ITEMS, KWQ_RIGHT_READ, KWQ_LIST_ITEMS_FIRST,
+		KWQ_LIST_KEY | KWQ_LIST_VALUES),
+	REQUEST(advance, ADVANCE, KWQ_RIGHT_MANAGE, KWQ_ADVANCE_FIRST, KWQ_ADVANCE_TO),
+	REQUEST(board, BOARD, KWQ_RIGHT_WRITE, KWQ_BOARD_ARGS_FIRST, O_CLOEXEC),
+	REQUEST(tell, TELL, KWQ_RIGHT_WRITE, KWQ_TELL_FIRST, 0),
+	REQUEST(follow, FOLLOW, KWQ_RIGHT_READ | KWQ_RIGHT_MANAGE, KWQ_FOLLOW_FIRST, 0),
+	REQUEST(changes, CHANGES, 0, KWQ_CHANGES_FIRST, CHANGES_FLAGS),
+	REQUEST(sync, SYNC, 0, KWQ_SYNC_FIRST, KWQ_SYNC_RELATIVE),
+};
+
+static long queue_request(struct file *file, const struct queue_request *request,
+			  void __user *uarg)
+{
+	const struct kwq_handle *handle = file->private_data;
+	union queue_args args;
+	int err;
+
+	if (request->rights & ~handle->rights)
+		return -EBADF;
+	err = copy_in(&args, request->size, request->first_size, uarg);
+	if (err)
+		return err;
+	return args.flags & ~request->flags ? -EINVAL : request->fn(file, &args, uarg);
+}
+
 static noinline long queue_ioctl_rare(struct file *file, unsigned int cmd, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
 	struct kwq_queue *queue = &handle->keyed->queue;
+	const struct queue_request *request = queue_requests;
+
+	for (; request < queue_requests + ARRAY_SIZE(queue_requests); request++)
+		if (request->cmd == cmd)
+			return queue_request(file, request, uarg);
 
 	switch (cmd) {
 	case KWQ_IOC_OPEN:
@@ -1207,18 +1208,8 @@ static noinline long queue_ioctl_rare(struct file *file, unsigned int cmd, void 
 		return uarg ? -EINVAL : min(kwq_len(queue), INT_MAX);
 	case KWQ_IOC_STAT:
 		return queue_stat(file, uarg);
-	case KWQ_IOC_PAUSE:
-		return queue_pause(file, uarg);
-	case KWQ_IOC_RESUME:
-		return queue_resume(file, uarg);
-	case KWQ_IOC_TERM:
-		return queue_term(file, uarg);
-	case KWQ_IOC_SHUT_DOWN:
-		return queue_shut_down(file, uarg);
 	case KWQ_IOC_SHUTTING_DOWN:
 		return uarg ? -EINVAL : kwq_shutting_down(queue);
-	case KWQ_IOC_DRAIN:
-		return queue_drain(file, uarg);
 	case KWQ_IOC_FORGET:
 		return queue_batch(file, uarg, KWQ_RIGHT_READ, &kwq_batch_forget);
 	case KWQ_IOC_REQUEUES:
@@ -1227,26 +1218,10 @@ static noinline long queue_ioctl_rare(struct file *file, unsigned int cmd, void 
 		return queue_configure(file, uarg);
 	case KWQ_IOC_CONFIG:
 		return queue_config(file, uarg);
-	case KWQ_IOC_LIST_DEAD:
-		return queue_list_dead(file, uarg);
-	case KWQ_IOC_LIST_ITEMS:
-		return queue_list_items(file, uarg);
-	case KWQ_IOC_ADVANCE:
-		return queue_advance(file, uarg);
 	case KWQ_IOC_EXTEND:
 		return queue_batch(file, uarg, KWQ_RIGHT_READ, &kwq_batch_extend);
 	case KWQ_IOC_RESTORE:
 		return queue_restore(file, uarg);
-	case KWQ_IOC_BOARD:
-		return queue_board(file, uarg);
-	case KWQ_IOC_TELL:
-		return queue_tell(file, uarg);
-	case KWQ_IOC_FOLLOW:
-		return queue_follow(file, uarg);
-	case KWQ_IOC_CHANGES:
-		return queue_changes(file, uarg);
-	case KWQ_IOC_SYNC:
-		return queue_sync(file, uarg);
 	}
 	return -ENOTTY;
 }
