@@ -12,6 +12,7 @@
 #include <linux/string.h>
 #include <uapi/linux/kwq.h>
 #include "core.h"
+#include "form.h"
 #include "limiter.h"
 #include "line.h"
 #include "order.h"
@@ -64,11 +65,6 @@ void kwq_core_line_holders(struct kwq_core *core)
 static struct kwq_lined_holder *lined_holder(const struct rb_node *node)
 {
 	return rb_entry_safe(node, struct kwq_lined_holder, by_address);
-}
-
-static inline struct kwq_line *own_line(struct kwq_holder *holder)
-{
-	return &container_of(holder, struct kwq_lined_holder, holder)->processing;
 }
 
 static bool has_lower_address(struct rb_node *node, const struct rb_node *other)
@@ -140,142 +136,10 @@ bool kwq_core_is_used(const struct kwq_core *core)
 	       kwq_core_next_dead(core, 0);
 }
 
-/* Counts an event. @counter is in the bulk of the core, which a small one has not. */
-static inline void count(const struct kwq_core *core, u64 *counter)
-{
-	if (!kwq_core_is_small(core))
-		++*counter;
-}
-
-/* In a queue without durations, @to is KWQ_NO_TIME. No other time of a hand-out is negative. */
-static void observe(struct kwq_histogram *histogram, ktime_t from, ktime_t to)
-{
-	u64 ns, bound = NSEC_PER_USEC;
-	int i;
-
-	if (unlikely(to < 0))
-		return;
-	ns = kwq_span(from, to);
-	for (i = 0; i < KWQ_HISTOGRAM_BUCKETS - 1 && ns > bound; i++)
-		bound *= 10;
-	histogram->counts[i]++;
-	histogram->sum += ns;
-	if (histogram->sum < ns)
-		histogram->sum_high++;
-}
-
 /* The state may be read while it changes: see &kwq_item.state. */
 static void set_state(struct kwq_item *item, u8 state)
 {
 	WRITE_ONCE(item->state, state);
-}
-
-/* Q15: an order for an item that goes to the head of a band. */
-static noinline u64 order_before_first(struct kwq_bulk *bulk, const struct kwq_line *band)
-{
-	if (kwq_line_is_empty(band))
-		return ++bulk->last_order;
-	return kwq_line_first(band, struct kwq_item, node)->order - 1;
-}
-
-/* Links an item of a large core into the band of its lane and priority. */
-static inline void join_band(struct kwq_core *core, struct kwq_item *item,
-			     enum kwq_lane lane, int priority, bool first)
-{
-	struct kwq_bulk *bulk = kwq_bulk_of(core);
-	struct kwq_line *band = &bulk->bands[lane][kwq_level_of(priority)];
-
-	if (unlikely(first)) {
-		item->order = order_before_first(bulk, band);
-		kwq_line_join_first(band, &item->node);
-	} else {
-		item->order = ++bulk->last_order;
-		kwq_line_join(band, &item->node);
-	}
-	bulk->occupied[lane] |= BIT_ULL(kwq_level_of(priority));
-}
-
-static inline void leave_band(struct kwq_core *core, struct kwq_item *item)
-{
-	struct kwq_bulk *bulk = kwq_bulk_of(core);
-	int level = kwq_level_of(item->priority);
-	struct kwq_line *band = &bulk->bands[item->lane][level];
-
-	kwq_line_leave(band, &item->node);
-	if (kwq_line_is_empty(band))
-		bulk->occupied[item->lane] &= ~BIT_ULL(level);
-}
-
-/* Links an item of a small core behind all ready ones, or before them. */
-static void join_items(struct kwq_core *core, struct kwq_item *item, bool first)
-{
-	list_add_tail(&item->link, first ? core->first_ready : &core->items);
-	if (first || core->first_ready == &core->items)
-		core->first_ready = &item->link;
-}
-
-static void leave_items(struct kwq_core *core, struct kwq_item *item)
-{
-	if (core->first_ready == &item->link)
-		core->first_ready = item->link.next;
-	list_del(&item->link);
-}
-
-/* Links an item to the ready ones of a large core in which something is unusual. */
-static noinline void join_unusual(struct kwq_core *core, struct kwq_item *item, bool first)
-{
-	if (kwq_core_is_grouped(core)) {
-		/* Counts in @readied, too. */
-		kwq_groups_join(core, item, first);
-		return;
-	}
-	join_band(core, item, item->lane, item->priority, first);
-	core->readied++;
-}
-
-/* Links an item to the ready ones. */
-static inline void join_ready(struct kwq_core *core, struct kwq_item *item,
-			      enum kwq_lane lane, int priority, bool first)
-{
-	item->lane = lane;
-	item->priority = priority;
-	core->nr_ready++;
-	if (likely(!core->unusual)) {
-		join_band(core, item, lane, priority, first);
-	} else if (kwq_core_is_small(core)) {
-		join_items(core, item, first);
-	} else {
-		join_unusual(core, item, first);
-		return;
-	}
-	core->readied++;
-}
-
-static noinline void leave_ready_unusual(struct kwq_core *core, struct kwq_item *item)
-{
-	if (kwq_core_is_small(core))
-		leave_items(core, item);
-	else if (kwq_core_is_grouped(core))
-		kwq_groups_leave(core, item);
-	else
-		leave_band(core, item);
-}
-
-static inline void leave_ready(struct kwq_core *core, struct kwq_item *item)
-{
-	if (unlikely(core->unusual))
-		leave_ready_unusual(core, item);
-	else
-		leave_band(core, item);
-	core->nr_ready--;
-}
-
-static inline void make_ready(struct kwq_core *core, struct kwq_item *item,
-			      enum kwq_lane lane, int priority)
-{
-	/* A small core has no lanes. There, the last of several returned items comes first. */
-	join_ready(core, item, lane, priority,
-		   lane == KWQ_LANE_RETURNED && kwq_core_is_small(core));
 }
 
 /* Gives a mark of an item this colour: that of the queue, or the opposite. */
@@ -388,32 +252,18 @@ static bool died_before(struct rb_node *a, const struct rb_node *b)
 	       rb_entry(b, struct kwq_item, by_death)->death;
 }
 
-static u64 next_death(struct kwq_core *core)
-{
-	struct rb_node *last;
-
-	if (!kwq_core_is_small(core))
-		return ++kwq_bulk_of(core)->last_death;
-	/* Nobody remembers numbers of a small core. So they may start over. */
-	last = rb_last(&core->dead);
-	return last ? rb_entry(last, struct kwq_item, by_death)->death + 1 : 1;
-}
-
 /* Adds an item that has just died to @dead, behind all that died before. */
 static void bury(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	item->since = now;
-	item->death = next_death(core);
+	count_death(core, item);
 	rb_add(&item->by_death, &core->dead, died_before);
-	if (!kwq_core_is_small(core))
-		kwq_bulk_of(core)->nr_dead++;
 }
 
 static void unbury(struct kwq_core *core, struct kwq_item *item)
 {
 	rb_erase(&item->by_death, &core->dead);
-	if (!kwq_core_is_small(core))
-		kwq_bulk_of(core)->nr_dead--;
+	uncount_death(core);
 }
 
 /*
@@ -470,26 +320,12 @@ static int coalesced_with(const struct kwq_item *item)
 	return kwq_is_dirty_again(item->state) ? KWQ_DIRTY : KWQ_COALESCED;
 }
 
-/*
- * While an item of a large core is waiting and processing, @dirtied is the start of its wait.
- * Otherwise @since is. In a small core, @since is the start of the wait, or of the processing
- * if the wait began in it.
- */
-static inline bool is_waiting_at_work(const struct kwq_item *item)
-{
-	const u8 both = KWQ_ITEM_WAITING | KWQ_ITEM_PROCESSING;
-
-	return (item->state & both) == both;
-}
-
-/* M1: an add makes an item dirty. A small core keeps no account of that. */
+/* M1: an add makes an item dirty. */
 static inline void note_dirtied(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
-	if (kwq_core_is_small(core))
-		return;
-	kwq_bulk_of(core)->adds++;
+	count(core, &kwq_bulk_of(core)->adds);
 	if (!is_waiting_at_work(item))
-		item->dirtied = now;
+		set_dirtied(core, item, now);
 }
 
 static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority,
@@ -514,71 +350,16 @@ static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority
 		item->next_priority = priority;
 		return KWQ_DIRTIED;
 	}
-	make_ready(core, item, KWQ_LANE_FRESH, priority);
+	join_ready(core, item, KWQ_LANE_FRESH, priority, false);
 	return KWQ_ADDED;
-}
-
-static struct kwq_item *item_by_time(struct rb_node *node)
-{
-	return rb_entry_safe(node, struct kwq_item, by_time);
-}
-
-/* Adds an item to @by_time, behind all that are not later. Returns true if it is the first. */
-static bool add_by_time(struct kwq_core *core, struct kwq_item *item)
-{
-	struct rb_node **link = &core->by_time.rb_node, *parent = NULL;
-	bool first = true;
-
-	while (*link) {
-		parent = *link;
-		if (item->due < item_by_time(parent)->due) {
-			link = &parent->rb_left;
-		} else {
-			link = &parent->rb_right;
-			first = false;
-		}
-	}
-	rb_link_node(&item->by_time, parent, link);
-	rb_insert_color(&item->by_time, &core->by_time);
-	return first;
-}
-
-static struct kwq_item *item_of_wait(struct kwq_wait *wait)
-{
-	return container_of(wait, struct kwq_item, wait);
-}
-
-static inline void note_wait_began(struct kwq_item *item, ktime_t now, bool small)
-{
-	if (!(item->state & KWQ_ITEM_PROCESSING) || (small && item->since == KWQ_NO_TIME))
-		item->since = now;
-	else if (!small)
-		item->dirtied = now;
 }
 
 static __always_inline void start_waiting(struct kwq_core *core, struct kwq_item *item,
 					  ktime_t when, ktime_t now, bool small)
 {
-	bool first;
-
-	if (small) {
-		item->due = when;
-		first = add_by_time(core, item);
-	} else {
-		item->wait.expires = when;
-		first = kwq_waiting_add(&kwq_bulk_of(core)->waiting, &item->wait, now);
-		kwq_bulk_of(core)->nr_waiting++;
-	}
-	if (first)
+	if (join_waiting(core, item, when, now, small))
 		core->changed = true;
 	set_state(item, item->state | KWQ_ITEM_WAITING);
-}
-
-static inline void note_wait_ended(struct kwq_core *core, bool small)
-{
-	if (!small)
-		kwq_bulk_of(core)->nr_waiting--;
-	core->changed = true;
 }
 
 /*
@@ -587,8 +368,8 @@ static inline void note_wait_ended(struct kwq_core *core, bool small)
  */
 static inline void clear_waiting(const struct kwq_core *core, struct kwq_item *item)
 {
-	if (is_waiting_at_work(item) && !kwq_core_is_small(core))
-		item->dirtied = item->since;
+	if (is_waiting_at_work(item))
+		set_dirtied(core, item, item->since);
 	set_state(item, item->state & ~KWQ_ITEM_WAITING);
 }
 
@@ -597,8 +378,8 @@ static inline void clear_waiting_after(const struct kwq_core *core, struct kwq_i
 				       ktime_t now)
 {
 	clear_waiting(core, item);
-	if (ret == KWQ_DIRTIED && !kwq_core_is_small(core))
-		item->dirtied = now;
+	if (ret == KWQ_DIRTIED)
+		set_dirtied(core, item, now);
 }
 
 /*
@@ -607,24 +388,8 @@ static inline void clear_waiting_after(const struct kwq_core *core, struct kwq_i
  */
 static void stop_waiting(struct kwq_core *core, struct kwq_item *item)
 {
-	bool small = kwq_core_is_small(core);
-
-	if (small)
-		rb_erase(&item->by_time, &core->by_time);
-	else
-		kwq_waiting_del(&kwq_bulk_of(core)->waiting, &item->wait);
-	note_wait_ended(core, small);
-}
-
-/* The earliest time of a waiting item, or a lower bound of it; KTIME_MAX for none. */
-static inline ktime_t next_time(const struct kwq_core *core, bool small)
-{
-	const struct kwq_item *first;
-
-	if (!small)
-		return kwq_waiting_next(&kwq_bulk_of(core)->waiting);
-	first = item_by_time(rb_first(&core->by_time));
-	return first ? first->due : KTIME_MAX;
+	leave_waiting(core, item);
+	core->changed = true;
 }
 
 /**
@@ -636,7 +401,7 @@ static inline ktime_t next_time(const struct kwq_core *core, bool small)
  */
 ktime_t kwq_core_due(const struct kwq_core *core, const struct kwq_item *item)
 {
-	return kwq_core_is_small(core) ? item->due : item->wait.expires;
+	return due_of(core, item);
 }
 
 /**
@@ -649,9 +414,7 @@ ktime_t kwq_core_due(const struct kwq_core *core, const struct kwq_item *item)
  */
 ktime_t kwq_core_waiting_since(const struct kwq_core *core, const struct kwq_item *item)
 {
-	if (is_waiting_at_work(item) && !kwq_core_is_small(core))
-		return item->dirtied;
-	return item->since;
+	return waits_since(core, item);
 }
 
 /**
@@ -694,8 +457,7 @@ ktime_t kwq_core_latest(const struct kwq_core *core, const struct kwq_item *item
  */
 bool kwq_core_has_waiting(const struct kwq_core *core)
 {
-	return kwq_core_is_small(core) ? !RB_EMPTY_ROOT(&core->by_time) :
-					 kwq_bulk_of(core)->nr_waiting;
+	return has_waiting(core);
 }
 
 /* Adds an item whose time has come. Its wait has ended, or did not even begin. */
@@ -728,12 +490,13 @@ static noinline int add_unusual(struct kwq_core *core, struct kwq_item *item,
 		count(core, &kwq_bulk_of(core)->coalesced);
 		return coalesced_with(item);
 	}
-	if (kwq_core_is_small(core) && !item->state && !item->requeues) {
+	if (!item->state && !item->requeues) {
 		/* The same as make_dirty(). */
+		note_dirtied(core, item, now);
 		mark_dirty(core, item);
 		set_state(item, KWQ_ITEM_DIRTY);
-		make_ready(core, item, KWQ_LANE_FRESH,
-			   priority == KWQ_PRIORITY_NONE ? 0 : priority);
+		join_ready(core, item, KWQ_LANE_FRESH,
+			   priority == KWQ_PRIORITY_NONE ? 0 : priority, false);
 		return KWQ_ADDED;
 	}
 	forget_if_untouched(core, item, now);
@@ -960,7 +723,7 @@ static void restore_ready(struct kwq_core *core, struct kwq_item *item,
 	item->dirtied = ago(now, restored->dirty_for);
 	mark_dirty(core, item);
 	set_state(item, item->state | KWQ_ITEM_DIRTY);
-	make_ready(core, item, lane, restored->priority);
+	join_ready(core, item, lane, restored->priority, false);
 }
 
 static void restore_waiting(struct kwq_core *core, struct kwq_item *item,
@@ -1041,7 +804,7 @@ int kwq_core_restore(struct kwq_core *core, struct kwq_item *item,
  */
 struct kwq_rate_limiter *kwq_core_limiter(const struct kwq_core *core)
 {
-	return kwq_core_is_small(core) ? core->limiter : &kwq_bulk_of(core)->limiter;
+	return limiter_of(core);
 }
 
 /**
@@ -1197,23 +960,6 @@ int kwq_core_give_up(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 	return die_unless_needed(core, item, now);
 }
 
-static inline struct kwq_item *first_of_bands(const struct kwq_core *core)
-{
-	const struct kwq_bulk *bulk = kwq_bulk_of(core);
-	enum kwq_lane lane;
-	int level;
-
-	level = kwq_best_band(bulk, &lane);
-	if (level < 0)
-		return NULL;
-	return kwq_line_first(&bulk->bands[lane][level], struct kwq_item, node);
-}
-
-static inline struct kwq_item *first_of_items(const struct kwq_core *core)
-{
-	return core->nr_ready ? list_entry(core->first_ready, struct kwq_item, link) : NULL;
-}
-
 /**
  * kwq_core_first_ready() - find a ready item, even of a paused queue
  * @core: the core
@@ -1227,16 +973,14 @@ struct kwq_item *kwq_core_first_ready(const struct kwq_core *core)
 {
 	if (kwq_core_is_grouped(core))
 		return kwq_groups_any(core);
-	return kwq_core_is_small(core) ? first_of_items(core) : first_of_bands(core);
+	return first_ready(core);
 }
 
 static noinline struct kwq_item *peek_unusual(const struct kwq_core *core, ktime_t now)
 {
 	if (kwq_core_is_paused(core))
 		return NULL;
-	if (kwq_core_is_small(core))
-		return first_of_items(core);
-	return core->form == KWQ_LARGE ? first_of_bands(core) : kwq_order_first(core, now);
+	return core->form == KWQ_LARGE_ORDERED ? kwq_order_first(core, now) : first_ready(core);
 }
 
 /**
@@ -1250,59 +994,6 @@ static noinline struct kwq_item *peek_unusual(const struct kwq_core *core, ktime
 struct kwq_item *kwq_core_peek(const struct kwq_core *core, ktime_t now)
 {
 	return unlikely(core->unusual) ? peek_unusual(core, now) : first_of_bands(core);
-}
-
-/* The processing items of a small core stay in the list, before the ready ones. */
-static void take_of_items(struct kwq_core *core, struct kwq_item *item)
-{
-	if (core->first_ready == &item->link)
-		core->first_ready = item->link.next;
-	else
-		list_move_tail(&item->link, core->first_ready);
-}
-
-/* The item is linked nowhere. */
-static inline void begin_processing(struct kwq_core *core, struct kwq_item *item,
-				    struct kwq_holder *holder, ktime_t now)
-{
-	struct kwq_bulk *bulk = kwq_bulk_of(core);
-
-	if (core->lined)
-		kwq_line_join(own_line(holder), &item->node);
-	else
-		kwq_line_join(&bulk->processing, &item->node);
-	bulk->started += now;
-	bulk->started_high += bulk->started < (u64)now;
-	observe(&bulk->queue_duration, item->dirtied, now);
-	bulk->gets++;
-}
-
-static inline void take_of_bands(struct kwq_core *core, struct kwq_item *item,
-				 struct kwq_holder *holder, ktime_t now)
-{
-	leave_band(core, item);
-	begin_processing(core, item, holder, now);
-}
-
-static noinline void take_unusual(struct kwq_core *core, struct kwq_item *item,
-				  struct kwq_holder *holder, ktime_t now)
-{
-	if (kwq_core_is_grouped(core)) {
-		kwq_groups_take(core, item);
-		begin_processing(core, item, holder, now);
-	} else {
-		take_of_bands(core, item, holder, now);
-	}
-}
-
-/* A small core keeps the start of the wait, and does without the time of the hand-out. */
-static noinline void note_start_of_waiting(const struct kwq_core *core, struct kwq_item *item,
-					   ktime_t now)
-{
-	if (kwq_core_is_small(core))
-		return;
-	item->dirtied = item->since;
-	item->since = now;
 }
 
 /* A run has a number of its own, and the colour of the dirty mark that it ends. */
@@ -1323,13 +1014,7 @@ static inline u8 marks_of_next_run(u8 marks)
 void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
 		   struct kwq_holder *holder, ktime_t now)
 {
-	if (unlikely(core->unusual) && kwq_core_is_small(core))
-		take_of_items(core, item);
-	else if (unlikely(core->unusual))
-		take_unusual(core, item, holder, now);
-	else
-		take_of_bands(core, item, holder, now);
-	core->nr_ready--;
+	join_processing(core, item, holder, now);
 	/* A ready item is dirty and not processing. Both change, and no other bit does. */
 	set_state(item, item->state ^ (KWQ_ITEM_DIRTY | KWQ_ITEM_PROCESSING));
 	item->marks = marks_of_next_run(item->marks);
@@ -1339,7 +1024,6 @@ void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
 	else
 		item->since = now;
 	holder->nr_held++;
-	core->nr_processing++;
 }
 
 /**
@@ -1401,29 +1085,6 @@ static noinline void take_out(struct kwq_core *core, struct kwq_item *item)
 	count(core, &kwq_bulk_of(core)->removed);
 }
 
-/* M1: the sum of the times of hand-outs is without this item. */
-static inline void end_processing(struct kwq_core *core, struct kwq_item *item)
-{
-	struct kwq_bulk *bulk = kwq_bulk_of(core);
-
-	if (core->lined)
-		kwq_line_leave(own_line(item->holder), &item->node);
-	else
-		kwq_line_leave(&bulk->processing, &item->node);
-	bulk->started_high -= bulk->started < (u64)item->since;
-	bulk->started -= item->since;
-}
-
-/* leave_holder() of a large core in which something is unusual. */
-static noinline void leave_unusual(struct kwq_core *core, struct kwq_item *item)
-{
-	end_processing(core, item);
-	if (kwq_core_is_grouped(core))
-		kwq_groups_end_run(core, item);
-	if (core->cancelled)
-		take_out(core, item);
-}
-
 static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 {
 	item->holder->nr_held--;
@@ -1441,24 +1102,11 @@ static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 	}
 	if (likely(!core->unusual)) {
 		end_processing(core, item);
-	} else if (kwq_core_is_small(core)) {
-		list_del(&item->link);
-		if (unlikely(core->cancelled))
-			take_out(core, item);
-	} else {
-		leave_unusual(core, item);
-	}
-}
-
-/* The processing of a waiting item has ended. From now on @since is the start of its wait. */
-static void note_end_of_waiting(const struct kwq_core *core, struct kwq_item *item)
-{
-	ktime_t handed_out = item->since;
-
-	if (kwq_core_is_small(core))
 		return;
-	item->since = item->dirtied;
-	item->dirtied = handed_out;
+	}
+	leave_processing_unusual(core, item);
+	if (unlikely(core->cancelled))
+		take_out(core, item);
 }
 
 /**
@@ -1510,10 +1158,7 @@ int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 		return -EPERM;
 
 	leave_holder(core, item);
-	if (likely(!core->unusual) || !kwq_core_is_small(core)) {
-		observe(&kwq_bulk_of(core)->work_duration, item->since, now);
-		kwq_bulk_of(core)->dones++;
-	}
+	note_done(core, item, now);
 	item->abandoned = 0;
 	if (item->state & KWQ_ITEM_WAITING) {
 		note_end_of_waiting(core, item);
@@ -1524,7 +1169,7 @@ int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 		item->since = now;
 	}
 	if (item->state & KWQ_ITEM_DIRTY) {
-		make_ready(core, item, KWQ_LANE_FRESH, item->next_priority);
+		join_ready(core, item, KWQ_LANE_FRESH, item->next_priority, false);
 		return ret | KWQ_REQUEUED;
 	}
 	if (kwq_item_is_dead(item))
@@ -1580,10 +1225,7 @@ static bool put_back(struct kwq_core *core, struct kwq_item *item)
 		     (kwq_core_is_grouped(core) && kwq_groups_has_moved(core, item));
 	bool comes_back = !stays_out(core, item);
 
-	/* Q17: an add meanwhile has noted its own time, but the item was dirty before. */
-	if ((item->state & (KWQ_ITEM_DIRTY | KWQ_ITEM_WAITING)) == KWQ_ITEM_DIRTY &&
-	    !kwq_core_is_small(core))
-		item->dirtied = min(item->dirtied, item->since);
+	note_undone(core, item);
 	if (comes_back)
 		carry_run_mark(core, item);
 	leave_holder(core, item);
@@ -1606,8 +1248,7 @@ static bool put_back(struct kwq_core *core, struct kwq_item *item)
  */
 void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
 {
-	if (!kwq_core_is_small(core))
-		kwq_bulk_of(core)->gets--;
+	uncount(core, &kwq_bulk_of(core)->gets);
 	put_back(core, item);
 }
 
@@ -1697,12 +1338,12 @@ int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 	leave_holder(core, item);
 	if (item->state & KWQ_ITEM_WAITING)
 		note_end_of_waiting(core, item);
-	if (!(item->state & KWQ_ITEM_DIRTY) && !kwq_core_is_small(core))
-		item->dirtied = now;
+	if (!(item->state & KWQ_ITEM_DIRTY))
+		set_dirtied(core, item, now);
 	/* There was no done, so a mark to die at the done ends. The next run decides again. */
 	set_state(item, (item->state & ~KWQ_ITEM_DEAD) | KWQ_ITEM_DIRTY);
-	make_ready(core, item, item->abandoned > 1 ? KWQ_LANE_FRESH : KWQ_LANE_RETURNED,
-		   priority);
+	join_ready(core, item, item->abandoned > 1 ? KWQ_LANE_FRESH : KWQ_LANE_RETURNED,
+		   priority, false);
 	return KWQ_REQUEUED;
 }
 
@@ -1800,29 +1441,6 @@ void kwq_core_cancel_all(struct kwq_core *core)
 	WRITE_ONCE(core->cancelled, true);
 }
 
-static struct kwq_item *expire_by_time(struct kwq_core *core, ktime_t now,
-				       unsigned int *budget)
-{
-	struct kwq_item *item = item_by_time(rb_first(&core->by_time));
-
-	if (!item || item->due > now || !*budget)
-		return NULL;
-	rb_erase(&item->by_time, &core->by_time);
-	--*budget;
-	return item;
-}
-
-static inline struct kwq_item *expire_waiting(struct kwq_bulk *bulk, ktime_t now,
-					      unsigned int *budget)
-{
-	struct kwq_wait *wait = kwq_waiting_expire(&bulk->waiting, now, budget);
-
-	if (!wait)
-		return NULL;
-	observe(&bulk->lateness, wait->expires, now);
-	return item_of_wait(wait);
-}
-
 /**
  * kwq_core_expire() - add the first item whose time has come (D4, D5)
  * @core: the core
@@ -1836,16 +1454,14 @@ static inline struct kwq_item *expire_waiting(struct kwq_bulk *bulk, ktime_t now
 struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
 				 unsigned int *budget)
 {
-	bool small = kwq_core_is_small(core);
 	struct kwq_item *item;
 
 	if (core->shut_down)
 		return NULL;
-	item = small ? expire_by_time(core, now, budget) :
-		       expire_waiting(kwq_bulk_of(core), now, budget);
+	item = take_due(core, now, budget);
 	if (!item)
 		return NULL;
-	note_wait_ended(core, small);
+	core->changed = true;
 	make_dirty_as_awaited(core, item, now);
 	return item;
 }
@@ -1970,9 +1586,7 @@ struct kwq_item *kwq_core_first_processing(const struct kwq_core *core)
 {
 	if (!core->nr_processing)
 		return NULL;
-	if (kwq_core_is_small(core))
-		return list_first_entry(&core->items, struct kwq_item, link);
-	return kwq_line_first(&kwq_bulk_of(core)->processing, struct kwq_item, node);
+	return first_processing(core);
 }
 
 /**
@@ -1999,23 +1613,6 @@ struct kwq_item *kwq_core_next_dead(const struct kwq_core *core, u64 after)
 	return found;
 }
 
-/* These two take any waiting item. */
-static struct kwq_item *take_by_time(struct kwq_core *core)
-{
-	struct kwq_item *item = item_by_time(core->by_time.rb_node);
-
-	if (item)
-		rb_erase(&item->by_time, &core->by_time);
-	return item;
-}
-
-static struct kwq_item *take_waiting(struct kwq_bulk *bulk)
-{
-	struct kwq_wait *wait = kwq_waiting_take(&bulk->waiting);
-
-	return wait ? item_of_wait(wait) : NULL;
-}
-
 /**
  * kwq_core_drop() - drop the time of one waiting item, or one dead item (Q8, Q10)
  * @core: the core; shut down
@@ -2028,12 +1625,10 @@ static struct kwq_item *take_waiting(struct kwq_bulk *bulk)
  */
 struct kwq_item *kwq_core_drop(struct kwq_core *core)
 {
-	bool small = kwq_core_is_small(core);
-	struct kwq_item *item;
+	struct kwq_item *item = take_any_waiting(core);
 
-	item = small ? take_by_time(core) : take_waiting(kwq_bulk_of(core));
 	if (item) {
-		note_wait_ended(core, small);
+		core->changed = true;
 		clear_waiting(core, item);
 		note_drop(core, item);
 		return item;
