@@ -59,17 +59,24 @@ static void __exit end_device(void)
 }
 #endif
 
-/* Timers are left alone: built-in drivers may already use queues of their own. */
+/* Built-in drivers may already use queues of their own. */
 static int __init kwq_init(void)
 {
-	return begin_device();
+	int err = kwq_timers_begin();
+
+	if (err)
+		return err;
+	err = begin_device();
+	if (err)
+		kwq_timers_end();
+	return err;
 }
 
 /* Each driver, open descriptor and name holds the module, so no queue has a user any more. */
 static void __exit kwq_exit(void)
 {
 	end_device();
-	kwq_timers_stop();
+	kwq_timers_end();
 }
 
 module_init(kwq_init);

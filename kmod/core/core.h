@@ -212,7 +212,6 @@ bool kwq_core_has_waiting(const struct kwq_core *core);
 const struct kwq_limiter_config *kwq_core_limits(const struct kwq_core *core);
 struct kwq_rate_limiter *kwq_core_limiter(const struct kwq_core *core);
 void kwq_core_own_limiter(struct kwq_core *core, struct kwq_rate_limiter *limiter);
-struct kwq_item *kwq_core_first_processing(const struct kwq_core *core);
 void kwq_core_pause(struct kwq_core *core);
 bool kwq_core_resume(struct kwq_core *core);
 bool kwq_core_set_term(struct kwq_core *core, ktime_t term);

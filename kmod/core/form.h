@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The door to the two forms of a core (K6). core.c says what happens to an item; the functions here
- * say how its form links it and what that form notes. Nothing else in core.c asks for the form.
+ * say how its form links it and what that form notes. core.c asks for the form only to pass it on.
  *
  * Nothing is unusual (&kwq_core.unusual) in a large core without groups, most of the time. So that
  * is asked first, and the other forms are apart from the path of an add, a get and a done. An

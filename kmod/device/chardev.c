@@ -1105,7 +1105,7 @@ static long queue_sync(struct file *file, union queue_args *args, void __user *t
 	struct kwq_sync sync = { .state = TASK_INTERRUPTIBLE };
 	struct kwq_keyed *keyed = handle->keyed, *outbox = NULL;
 	u64 resume = 0, number, outbox_number = 0;
-	int ret;
+	int ret = 0;
 
 	if (arg->resume && !(arg->flags & KWQ_SYNC_RELATIVE))
 		return -EINVAL;

@@ -216,7 +216,7 @@ static int charge_queue(struct kwq_keyed *keyed)
 }
 
 /*
- * Called by the queue's timer in softirq context, so it must not free anything. An item
+ * Called under the queue's lock, so it must not free anything. An item
  * that is taken back stays in the table, ready or dead. But after a shut down, an item that
  * was lost too often is removed (L12). A worker frees it. It counts until
  * then, so this must not depend on another call (O9). A queue that ends frees its items

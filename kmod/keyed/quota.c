@@ -72,6 +72,24 @@ static u64 limit_of(const struct kwq_quota *quota)
 				   READ_ONCE(kwq_max_user_bytes);
 }
 
+/* What a quota counts: bytes of queues, and bytes of calls, which have a limit of their own. */
+enum kind {
+	OF_QUEUES,
+	OF_CALLS,
+};
+
+static u64 limit_of_kind(const struct kwq_quota *quota, enum kind kind)
+{
+	u64 limit = limit_of(quota);
+
+	return kind == OF_QUEUES ? limit : max_t(u64, limit / 16, KWQ_CALL_BYTES);
+}
+
+static atomic64_t *bytes_of(struct kwq_quota *quota, enum kind kind)
+{
+	return kind == OF_QUEUES ? &quota->bytes : &quota->call_bytes;
+}
+
 static void tell_change(void)
 {
 	lockdep_assert_held(&quota_lock);
@@ -492,34 +510,49 @@ static bool add_up_to(atomic64_t *count, u64 bytes, u64 limit)
 	return true;
 }
 
-static void uncharge_below(struct kwq_quota *quota, const struct kwq_quota *end, u64 bytes)
+static void uncharge_below(struct kwq_quota *quota, const struct kwq_quota *end, enum kind kind,
+			   u64 bytes)
 {
 	for (; quota != end; quota = quota->parent) {
 		/* Fully ordered before @is_wanted is read: see kwq_quota_refuser(). */
-		atomic64_sub_return(bytes, &quota->bytes);
-		tell_if_wanted(quota);
+		atomic64_sub_return(bytes, bytes_of(quota, kind));
+		if (kind == OF_QUEUES)
+			tell_if_wanted(quota);
 	}
 }
 
-/* Counts bytes of an exempt queue. */
+/* Counts bytes of an exempt queue or handle. */
 static void count_exempt_bytes(struct kwq_quota *quota, s64 bytes)
 {
 	for (; quota != &machine; quota = quota->parent)
 		atomic64_add(bytes, &quota->exempt_bytes);
 }
 
-/* Takes bytes from all quotas or from none. */
-static bool charge_everywhere(struct kwq_quota *quota, u64 bytes)
+/* Takes bytes from all quotas or from none; @anyway: even beyond the limits. */
+static bool charge(struct kwq_quota *quota, bool exempt, enum kind kind, u64 bytes, bool anyway)
 {
 	struct kwq_quota *at;
 
+	if (exempt) {
+		count_exempt_bytes(quota, bytes);
+		return true;
+	}
 	for (at = quota; at; at = at->parent) {
-		if (!add_up_to(&at->bytes, bytes, limit_of(at))) {
-			uncharge_below(quota, at, bytes);
+		if (!add_up_to(bytes_of(at, kind), bytes,
+			       anyway ? U64_MAX : limit_of_kind(at, kind))) {
+			uncharge_below(quota, at, kind, bytes);
 			return false;
 		}
 	}
 	return true;
+}
+
+static void uncharge(struct kwq_quota *quota, bool exempt, enum kind kind, u64 bytes)
+{
+	if (exempt)
+		count_exempt_bytes(quota, -(s64)bytes);
+	else
+		uncharge_below(quota, NULL, kind, bytes);
 }
 
 static bool has_bytes(const struct kwq_quota *quota, u64 bytes)
@@ -574,11 +607,7 @@ struct kwq_quota *kwq_quota_refuser(const struct kwq_keyed *keyed, u64 bytes)
  */
 bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes)
 {
-	if (keyed->exempt) {
-		kwq_quota_charge_anyway(keyed, bytes);
-		return true;
-	}
-	return charge_everywhere(keyed->quota, bytes);
+	return charge(keyed->quota, keyed->exempt, OF_QUEUES, bytes, false);
 }
 
 /**
@@ -592,13 +621,7 @@ bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes)
  */
 void kwq_quota_charge_anyway(struct kwq_keyed *keyed, u64 bytes)
 {
-	struct kwq_quota *quota;
-
-	if (keyed->exempt)
-		count_exempt_bytes(keyed->quota, bytes);
-	else
-		for (quota = keyed->quota; quota; quota = quota->parent)
-			atomic64_add(bytes, &quota->bytes);
+	charge(keyed->quota, keyed->exempt, OF_QUEUES, bytes, true);
 }
 
 /**
@@ -610,10 +633,7 @@ void kwq_quota_charge_anyway(struct kwq_keyed *keyed, u64 bytes)
  */
 noinline void kwq_quota_uncharge(struct kwq_keyed *keyed, u64 bytes)
 {
-	if (keyed->exempt)
-		count_exempt_bytes(keyed->quota, -(s64)bytes);
-	else
-		uncharge_below(keyed->quota, NULL, bytes);
+	uncharge(keyed->quota, keyed->exempt, OF_QUEUES, bytes);
 }
 
 /**
@@ -758,17 +778,6 @@ u64 kwq_quota_missing(const struct kwq_keyed *keyed, u64 bytes)
 	return missing;
 }
 
-static u64 call_limit_of(const struct kwq_quota *quota)
-{
-	return max_t(u64, limit_of(quota) / 16, KWQ_CALL_BYTES);
-}
-
-static void uncharge_call_below(struct kwq_quota *quota, const struct kwq_quota *end, u64 bytes)
-{
-	for (; quota != end; quota = quota->parent)
-		atomic64_sub(bytes, &quota->call_bytes);
-}
-
 /**
  * kwq_quota_charge_call() - charge memory of a call that may take long (O9)
  * @handle: the handle of the call
@@ -785,19 +794,7 @@ static void uncharge_call_below(struct kwq_quota *quota, const struct kwq_quota 
  */
 bool kwq_quota_charge_call(const struct kwq_handle *handle, u64 bytes)
 {
-	struct kwq_quota *at;
-
-	if (handle->exempt) {
-		count_exempt_bytes(handle->quota, bytes);
-		return true;
-	}
-	for (at = handle->quota; at; at = at->parent) {
-		if (!add_up_to(&at->call_bytes, bytes, call_limit_of(at))) {
-			uncharge_call_below(handle->quota, at, bytes);
-			return false;
-		}
-	}
-	return true;
+	return charge(handle->quota, handle->exempt, OF_CALLS, bytes, false);
 }
 
 /**
@@ -811,13 +808,7 @@ bool kwq_quota_charge_call(const struct kwq_handle *handle, u64 bytes)
  */
 void kwq_quota_count_call(const struct kwq_handle *handle, u64 bytes)
 {
-	struct kwq_quota *at;
-
-	if (handle->exempt)
-		count_exempt_bytes(handle->quota, bytes);
-	else
-		for (at = handle->quota; at; at = at->parent)
-			atomic64_add(bytes, &at->call_bytes);
+	charge(handle->quota, handle->exempt, OF_CALLS, bytes, true);
 }
 
 /**
@@ -829,10 +820,7 @@ void kwq_quota_count_call(const struct kwq_handle *handle, u64 bytes)
  */
 void kwq_quota_uncharge_call(const struct kwq_handle *handle, u64 bytes)
 {
-	if (handle->exempt)
-		count_exempt_bytes(handle->quota, -(s64)bytes);
-	else
-		uncharge_call_below(handle->quota, NULL, bytes);
+	uncharge(handle->quota, handle->exempt, OF_CALLS, bytes);
 }
 
 /**

@@ -92,7 +92,7 @@ static void set_manual_clock(struct kwq_queue *queue, ktime_t now)
 
 /**
  * kwq_advance_some() - advance a manual clock, and expire a bounded number of items
- * @queue: a queue on KWQ_CLOCK_MANUAL
+ * @queue: a queue on KWQ_CLOCK_MANUAL; nothing happens to any other
  * @now: the new time; ignored if it is in the past
  *
  * Due items become ready, and waiters check their deadlines.
@@ -104,6 +104,8 @@ bool kwq_advance_some(struct kwq_queue *queue, ktime_t now)
 	unsigned long flags;
 	bool more;
 
+	if (queue->clock != KWQ_CLOCK_MANUAL)
+		return false;
 	spin_lock_irqsave(&queue->lock, flags);
 	set_manual_clock(queue, max(queue->manual_now, now));
 	more = kwq_expire_some_locked(queue, queue->manual_now, KWQ_READY_PER_HOLD);
@@ -113,7 +115,7 @@ bool kwq_advance_some(struct kwq_queue *queue, ktime_t now)
 
 /**
  * kwq_begin_advance_by() - advance a manual clock by some time, without expiring items
- * @queue: a queue on KWQ_CLOCK_MANUAL
+ * @queue: a queue on KWQ_CLOCK_MANUAL; nothing happens to any other
  * @ns: by how much; saturates at KTIME_MAX
  *
  * Return: the new time, for kwq_advance_some().
@@ -123,6 +125,8 @@ ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns)
 	unsigned long flags;
 	ktime_t now;
 
+	if (queue->clock != KWQ_CLOCK_MANUAL)
+		return 0;
 	spin_lock_irqsave(&queue->lock, flags);
 	now = kwq_later(queue->manual_now, ns);
 	set_manual_clock(queue, now);

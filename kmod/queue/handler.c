@@ -14,8 +14,7 @@
  *
  * An attempt may go on when its handler has returned (K14). Its item is then handed over from the
  * worker to @later of the workers, which is a holder, too. Nobody else may finish it, and
- * kwq_item_done() does. If that comes before the handler returns, the item goes to @ended instead,
- * so its worker sees what is left to do.
+ * kwq_item_done() does. If that comes before the handler returns, it leaves the done to the worker.
  *
  * The workqueue may be borrowed (K7). Then it has work items of others, too, and kwq waits
  * only for its own.
@@ -120,9 +119,9 @@ static noinline void end_elsewhere_locked(struct kwq_workers *workers, struct kw
 	struct kwq_queue *queue = workers->queue;
 	u32 flags;
 
-	if (item->holder == &workers->ended) {
+	if (item->marks & KWQ_MARK_ENDED) {
 		/* What comes before the done was done by kwq_item_done(). */
-		kwq_done_locked(queue, &workers->ended, item, 0, now);
+		kwq_done_locked(queue, item->holder, item, 0, now);
 		return;
 	}
 	if (result->kind == KWQ_RESULT_LATER) {
@@ -136,7 +135,7 @@ static noinline void end_elsewhere_locked(struct kwq_workers *workers, struct kw
 	}
 	if (flags & KWQ_DONE_FORGET)
 		kwq_core_forget(&queue->core, item, now);
-	kwq_core_hand_over(item, &workers->ended);
+	item->marks |= KWQ_MARK_ENDED;
 }
 
 /**
@@ -144,7 +143,7 @@ static noinline void end_elsewhere_locked(struct kwq_workers *workers, struct kw
  * @workers: the workers of the queue; its lock held
  * @holder: the worker that called the handler
  * @item: the item
- * @result: the result; a cancel of the item or a shut down overrides it
+ * @result: the result; a cancel of the item or a shut down overrides it, unless the attempt goes on
  * @now: current time
  */
 void kwq_apply_result_locked(struct kwq_workers *workers, struct kwq_holder *holder,
@@ -153,7 +152,7 @@ void kwq_apply_result_locked(struct kwq_workers *workers, struct kwq_holder *hol
 {
 	struct kwq_queue *queue = workers->queue;
 
-	if (unlikely(result->kind == KWQ_RESULT_LATER || item->holder != holder))
+	if (unlikely(result->kind == KWQ_RESULT_LATER || item->marks & KWQ_MARK_ENDED))
 		end_elsewhere_locked(workers, item, result, now);
 	else
 		kwq_done_locked(queue, holder, item, begin_end_locked(queue, item, result, now),
@@ -167,7 +166,7 @@ static int check_end(const struct kwq_queue *queue, const struct kwq_item *item)
 		return -EINVAL;
 	if (!(item->state & KWQ_ITEM_PROCESSING))
 		return -ENOENT;
-	if (item->holder == &queue->holder || item->holder == &queue->workers->ended)
+	if (item->holder == &queue->holder || item->marks & KWQ_MARK_ENDED)
 		return -EPERM;
 	return 0;
 }
@@ -434,7 +433,6 @@ static struct kwq_workers *make_workers(struct kwq_queue *queue,
 	INIT_LIST_HEAD(&workers->idle);
 	workers->callers = RB_ROOT;
 	kwq_holder_init(&workers->later);
-	kwq_holder_init(&workers->ended);
 	workers->wq = handler->wq ?:
 		alloc_workqueue("%s", kwq_wq_flags(handler->wq_flags), workers->nr, queue->name);
 	if (!workers->wq) {

@@ -116,10 +116,12 @@ int kwq_queue_destroy(struct kwq_queue *queue)
 	}
 	/*
 	 * Taking the lock waits until the last user has released it. After the shut down, and
-	 * without a timed pause, nothing arms the timer.
+	 * without a timed pause and leases, nothing starts the timer, not even the last turn.
 	 */
 	spin_lock_irqsave(&queue->lock, flags);
 	queue->paused_until = 0;
+	if (!kwq_is_small(queue))
+		kwq_queue_bulk_of(queue)->lease_end = KTIME_MAX;
 	kwq_core_shut_down(&queue->core);
 	kwq_unlock(queue, flags);
 	kwq_leave_timer(queue);

@@ -118,7 +118,8 @@ ktime_t kwq_next_time_locked(const struct kwq_queue *queue);
 void kwq_arm_timer_locked(struct kwq_queue *queue);
 void kwq_wake_again(struct kwq_queue *queue);
 void kwq_leave_timer(struct kwq_queue *queue);
-void kwq_timers_stop(void);
+int kwq_timers_begin(void);
+void kwq_timers_end(void);
 
 /**
  * kwq_has_pollers_locked() - is a poller listed

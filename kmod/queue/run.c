@@ -91,6 +91,9 @@ static void run_and_unlock(struct kwq_workers *workers, struct kwq_item *item,
 				kwq_stamp_locked(queue));
 	refs = kwq_owed_put_locked(queue, item);
 	rb_erase(&caller->node, &workers->callers);
+	/* K14: the run has not ended yet. */
+	if (result.kind == KWQ_RESULT_LATER)
+		wait_for_run(queue, item, &flags);
 	kwq_unlock(queue, flags);
 	kwq_put(refs, item);
 }

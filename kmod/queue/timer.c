@@ -13,6 +13,7 @@
  */
 #include <linux/delay.h>
 #include <linux/hrtimer.h>
+#include <linux/init.h>
 #include <linux/kcov.h>
 #include <linux/llist.h>
 #include <linux/minmax.h>
@@ -31,12 +32,13 @@ static void catch_up(struct work_struct *work);
 /* Initialised by the compiler: a built-in driver may use a queue before kwq_init() runs. */
 static LLIST_HEAD(queues_behind);
 static DECLARE_WORK(catch_up_work, catch_up);
+static struct workqueue_struct *catch_up_wq;
 
 /* The last access to a queue that is behind, until its next turn. */
 static void leave_to_work_item(struct kwq_queue *queue)
 {
 	llist_add(&queue->behind, &queues_behind);
-	queue_work(kwq_unbound_wq(), &catch_up_work);
+	queue_work(READ_ONCE(catch_up_wq) ?: kwq_unbound_wq(), &catch_up_work);
 }
 
 /*
@@ -202,13 +204,33 @@ static bool is_behind(struct kwq_queue *queue)
  */
 void kwq_leave_timer(struct kwq_queue *queue)
 {
-	if (queue->has_timer)
+	unsigned long flags;
+	bool has_timer;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	has_timer = queue->has_timer;
+	spin_unlock_irqrestore(&queue->lock, flags);
+	if (has_timer)
 		hrtimer_cancel(&queue->timer);
 	wait_var_event(&queue->behind, !is_behind(queue));
 }
 
-/** kwq_timers_stop() - wait for the end of the work item; no queue is left */
-void kwq_timers_stop(void)
+/**
+ * kwq_timers_begin() - give the work item a workqueue that memory which is short cannot stop
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init kwq_timers_begin(void)
+{
+	struct workqueue_struct *wq = alloc_workqueue("kwq", WQ_UNBOUND | WQ_MEM_RECLAIM, 1);
+
+	WRITE_ONCE(catch_up_wq, wq);
+	return wq ? 0 : -ENOMEM;
+}
+
+/** kwq_timers_end() - wait for the end of the work item; no queue is left */
+void kwq_timers_end(void)
 {
 	cancel_work_sync(&catch_up_work);
+	destroy_workqueue(catch_up_wq);
 }

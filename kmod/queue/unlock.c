@@ -18,7 +18,6 @@
  *
  * Lock order: queue->lock, then a wait list's lock or the timer's base.
  */
-#include <linux/bitops.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
 #include <linux/wait.h>

@@ -61,7 +61,6 @@ struct kwq_caller {
  * @handler_key: I: the same for @handler_map
  * @handler_map: held while a handler runs: see kwq_might_wait_for_handlers()
  * @later: Q: holder of the items whose handlers have returned, and which kwq_item_done() ends
- * @ended: Q: holder of the items that kwq_item_done() ended, and whose handlers have not returned
  * @nr: I: number of workers, the @max_active of @handler
  * @worker: the workers; behind them is room for batches
  */
@@ -76,7 +75,6 @@ struct kwq_workers {
 	struct lock_class_key handler_key;
 	struct lockdep_map handler_map;
 	struct kwq_holder later;
-	struct kwq_holder ended;
 	unsigned int nr;
 	struct kwq_worker worker[];
 };

@@ -13,6 +13,7 @@ init {
 		/* No call may be under way: all earlier calls have returned. */
 		expires[0] = 1; promised[0] = true;
 		enqueued = true; fires_at = 1;
+		lease_end = 2;
 		dirty[1] = true; owed[1] = true;
 		idle[0] = false; queued[0] = true;
 		run worker(0);

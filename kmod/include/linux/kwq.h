@@ -132,8 +132,9 @@ struct kwq_workers;
  * - process context, may sleep: the end of a handler; kwq_run_sync(), kwq_cancel_sync(),
  *   kwq_disable_sync(), kwq_cancel_all_sync(), kwq_shut_down_with_drain(),
  *   kwq_queue_destroy() and kwq_done_and_get()
- * - the caller's context: kwq_done(), kwq_remove() and kwq_shut_down(). It is an interrupt
- *   only if the driver makes one of these calls in an interrupt.
+ * - the caller's context: kwq_done(), kwq_item_done(), kwq_bury(), kwq_give_back(), kwq_remove()
+ *   and kwq_shut_down(). It is an interrupt only if the driver makes one of these calls in an
+ *   interrupt.
  *
  * On PREEMPT_RT interrupt handlers that may call kwq are threads. So @put never runs in a hard
  * interrupt there, and may always take a spinlock_t. It may sleep only if its caller may.
@@ -310,7 +311,7 @@ struct kwq_add_options {
 
 /**
  * kwq_queue_init() - initialise a small queue (K6)
- * @queue: the queue
+ * @queue: the queue; not on a stack, because it has a timer
  * @name: name for traces; must outlive the queue
  * @clock: the clock that all times of this queue are on
  *
@@ -341,8 +342,9 @@ void kwq_large_queue_init(struct kwq_large_queue *large, const char *name,
  * items become idle, even those that were got and not finished, and it drops its references.
  *
  * The caller makes sure that no call on this queue is running or will follow. There is one
- * exception: the kwq_done() that ended the caller's drain may not have returned yet. Its put
- * may still follow (K5), and must not use the queue. All other puts have returned.
+ * exception: the kwq_done() or kwq_item_done() that ended the caller's drain, or the last attempt,
+ * may not have returned yet. Its put may still follow (K5), and must not use the queue. All other
+ * puts have returned.
  *
  * Context: process; may sleep. The caller must not hold a lock that is taken to process items or
  * to drop their references.
@@ -460,7 +462,8 @@ enum kwq_result_kind {
  * struct kwq_result - the result of a handler for one item (K2)
  *
  * A handler gets one from a function below, whose name begins with kwq_result_. It fits into two
- * registers. After a shut down or a cancel, the item is done whatever the result.
+ * registers. After a shut down or a cancel, the item is done whatever the result, unless that is
+ * kwq_result_later().
  */
 struct kwq_result {
 	/* private: */
@@ -589,7 +592,7 @@ typedef struct kwq_result (*kwq_handle_fn)(struct kwq_queue *queue, struct kwq_i
  * typedef kwq_handle_batch_fn - called for several items of a queue at once (K10)
  * @queue: the queue
  * @items: the items, in the order in which a get would hand them out; they are being
- *	processed until the handler returns
+ *	processed until the handler returns, or longer after kwq_result_later()
  * @results: an array for the results of the items, in the same order. An item whose result
  *	is not written has failed. kwq logs that and takes it for -EINVAL
  * @nr: number of items; 1 to @max_batch of &struct kwq_handler
@@ -663,11 +666,11 @@ int kwq_start_handler(struct kwq_queue *queue, const struct kwq_handler *handler
  * @result: any other result that a handler may have; its time counts from this call
  *
  * Each attempt has one end. It may come before the handler returns, as an interrupt may; then it
- * takes effect when the handler returns, whatever that returns.
+ * takes effect when the handler returns kwq_result_later(), or anything else.
  *
- * Until this call the item is processing. So kwq_cancel_sync(), kwq_disable_sync(), kwq_flush(),
- * kwq_pause_sync(), a drain and kwq_queue_destroy() wait for it, and kwq_run_sync() of this item
- * does. A driver that cancels makes sure that the end comes: it first stops what it started.
+ * Until this call the item is processing. So kwq_cancel_sync(), kwq_disable_sync(), kwq_run_sync(),
+ * kwq_flush(), kwq_pause_sync(), a drain and kwq_queue_destroy() wait for it. A driver that cancels
+ * makes sure that the end comes: it first stops what it started.
  *
  * Context: any.
  * Return: 0. With nothing changed: -ENOENT if the item is not processing; -EPERM if its attempt

@@ -13,7 +13,7 @@
 
 /**
  * kwq_queue_advance() - advance a manual clock
- * @queue: a queue on KWQ_CLOCK_MANUAL
+ * @queue: a queue on KWQ_CLOCK_MANUAL; nothing happens to any other
  * @now: the new time; ignored if it is in the past
  *
  * Due items become ready, and waiters check their deadlines.
@@ -24,7 +24,7 @@ void kwq_queue_advance(struct kwq_queue *queue, ktime_t now);
 
 /**
  * kwq_queue_advance_by() - advance a manual clock by some time
- * @queue: a queue on KWQ_CLOCK_MANUAL
+ * @queue: a queue on KWQ_CLOCK_MANUAL; nothing happens to any other
  * @ns: by how much; saturates at KTIME_MAX
  *
  * Context: as kwq_queue_advance().

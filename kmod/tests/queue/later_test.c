@@ -16,12 +16,16 @@
  * @verdict: the handler's result for it
  * @runs: number of calls
  * @blocks: the handler completes @entered, and waits for @leave
+ * @cancels: the handler ends its attempt, and then calls kwq_cancel_sync()
+ * @cancelled: the result of that
  */
 struct thing {
 	struct kwq_item item;
 	struct kwq_result verdict;
 	atomic_t runs;
 	bool blocks;
+	bool cancels;
+	int cancelled;
 	struct completion entered;
 	struct completion leave;
 };
@@ -43,6 +47,10 @@ static struct kwq_result handle(struct kwq_queue *queue, struct kwq_item *item)
 	if (thing->blocks) {
 		complete(&thing->entered);
 		wait_for_completion(&thing->leave);
+	}
+	if (thing->cancels) {
+		kwq_item_done(queue, item, kwq_result_done());
+		thing->cancelled = kwq_cancel_sync(queue, item);
 	}
 	return thing->verdict;
 }
@@ -253,6 +261,25 @@ static void end_that_comes_first(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, kwq_first_dead(q));
 }
 
+static void handler_does_not_wait_for_itself(struct kunit *test)
+{
+	struct later_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* K14 K3: in a worker, and in a caller of kwq_run_sync() */
+	t->a.cancels = true;
+	start(test);
+	kwq_add(q, &t->a.item);
+	kwq_flush(q);
+	KUNIT_EXPECT_EQ(test, t->a.cancelled, -EDEADLK);
+	t->a.cancelled = 0;
+	kwq_pause(q);
+	kwq_add(q, &t->a.item);
+	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
+	KUNIT_EXPECT_EQ(test, t->a.cancelled, -EDEADLK);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a.item));
+}
+
 static void end_is_refused(struct kunit *test)
 {
 	struct later_test *t = test->priv;
@@ -347,16 +374,16 @@ static void run_in_a_caller_ends_later(struct kunit *test)
 	struct later_test *t = test->priv;
 	struct kwq_queue *q = &t->queue;
 
-	/* K14 K9: the call returns, and the next one of this item waits. */
+	/* K14 K9: the call returns when all adds before it have been handled. */
 	kwq_pause(q);
 	start(test);
 	kwq_add(q, &t->a.item);
-	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
-	KUNIT_EXPECT_TRUE(test, is_processing(&t->a));
 	begin_call(test, kwq_run_sync);
+	KUNIT_EXPECT_TRUE(test, is_processing(&t->a));
+	KUNIT_EXPECT_EQ(test, nr_later(q), 1);
 	KUNIT_EXPECT_EQ(test, kwq_item_done(q, &t->a.item, kwq_result_done()), 0);
 	kwq_test_thread_join(test, &t->thread);
-	KUNIT_EXPECT_EQ(test, t->result, 0);
+	KUNIT_EXPECT_EQ(test, t->result, 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->a.runs), 1);
 }
 
@@ -421,6 +448,7 @@ static struct kunit_case later_test_cases[] = {
 	KUNIT_CASE(worker_goes_on),
 	KUNIT_CASE(each_result_counts),
 	KUNIT_CASE(end_that_comes_first),
+	KUNIT_CASE(handler_does_not_wait_for_itself),
 	KUNIT_CASE(end_is_refused),
 	KUNIT_CASE(others_wait_for_the_end),
 	KUNIT_CASE(destroy_waits_for_the_end),
@@ -435,6 +463,7 @@ static struct kunit_case later_test_small_cases[] = {
 	KUNIT_CASE(worker_goes_on),
 	KUNIT_CASE(each_result_counts),
 	KUNIT_CASE(end_that_comes_first),
+	KUNIT_CASE(handler_does_not_wait_for_itself),
 	KUNIT_CASE(end_is_refused),
 	KUNIT_CASE(others_wait_for_the_end),
 	KUNIT_CASE(destroy_waits_for_the_end),

@@ -210,6 +210,28 @@ static void destroy_waits_for_the_last_turn(struct kunit *test)
 	kwq_test_thread_join(test, &d->thread);
 }
 
+static void last_turn_starts_no_timer(struct kunit *test)
+{
+	struct destroyer *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
+	struct timer_test *t = test->priv;
+	unsigned long flags;
+
+	/* O6 O3: a time at which leases may end stays when they are done. */
+	KUNIT_ASSERT_NOT_NULL(test, d);
+	d->queue = &t->queue;
+	spin_lock_irqsave(&t->queue.lock, flags);
+	t->of_queue.lease_end = kwq_now_locked(&t->queue) + HOUR;
+	t->queue.is_behind = true;
+	spin_unlock_irqrestore(&t->queue.lock, flags);
+	kwq_test_thread_start(test, &d->thread, destroy_queue, d);
+	kwq_test_wait_until(test, kwq_shutting_down(&t->queue));
+	KUNIT_EXPECT_FALSE(test, kwq_take_turn(&t->queue, true));
+	kwq_test_wait_until(test, READ_ONCE(d->destroyed));
+	kwq_test_thread_join(test, &d->thread);
+	KUNIT_EXPECT_FALSE(test, kwq_test_is_armed(&t->queue));
+	kwq_leave_timer(&t->queue);
+}
+
 static void queue_with_a_backlog_is_destroyed(struct kunit *test)
 {
 	struct timer_test *t = test->priv;
@@ -236,6 +258,7 @@ static struct kunit_case timer_test_cases[] = {
 	KUNIT_CASE(work_item_does_the_rest),
 	KUNIT_CASE(timer_leaves_a_queue_that_is_behind_alone),
 	KUNIT_CASE(destroy_waits_for_the_last_turn),
+	KUNIT_CASE(last_turn_starts_no_timer),
 	KUNIT_CASE(queue_with_a_backlog_is_destroyed),
 	{}
 };

@@ -95,9 +95,16 @@ proctype destroyer(byte me)
 	 * nothing to do.
 	 */
 	atomic { idle[0] == workers[0] && idle[1] == workers[1] -> skip };
-	/* An earlier lock hold has made sure that nobody arms the timer again. */
+	/* From this hold on nothing starts the timer, not even the last turn of the work item. */
 	WANT_LOCK
-	atomic { TAKE_LOCK };
+	atomic {
+		TAKE_LOCK;
+#ifndef DESTROY_LEAVES_THE_LEASE
+		lease_end = NEVER
+#else
+		skip
+#endif
+	};
 	kwq_unlock();
 	/* kwq_leave_timer(): hrtimer_cancel(), wait_var_event() */
 #ifndef DESTROY_LEAVES_THE_TIMER

@@ -90,6 +90,9 @@ bool idle[WORKERS], queued[WORKERS];
 bool enqueued, running;
 byte fires_at;
 
+/* No lease ends earlier. It may be too early, because a done leaves it as it is. */
+byte lease_end = NEVER;
+
 /* The work item has the queue's turns. @in_list: the queue is in its list. */
 bool is_behind, in_list;
 
@@ -227,6 +230,7 @@ inline kwq_queue_workers_locked()
 inline arm_timer_locked()
 {
 	when = (shut_down -> NEVER : NEXT);
+	when = (lease_end < when -> lease_end : when);
 	if
 	:: when == NEVER || is_behind || (enqueued && fires_at <= when)
 	:: else -> enqueued = true; fires_at = when

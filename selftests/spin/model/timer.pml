@@ -18,6 +18,9 @@ inline kwq_take_turn(was_behind, is_left)
 			expire_some_locked();
 			is_left = !nr && !shut_down && NEXT <= now;
 			nr = 0;
+			/* The timer leaves leases to the work item. */
+			is_left = is_left || (!was_behind && lease_end <= now);
+			lease_end = (was_behind && lease_end <= now -> NEVER : lease_end);
 #ifdef ARMS_BEFORE_IT_HAS_CAUGHT_UP
 			changed = true
 #else
