@@ -46,13 +46,17 @@ FOLDERS = {
 }
 ALL_FOLDERS = (*MODULE, 'userspace', 'selftests/cluster', 'selftests/device', 'selftests/fuzz', 'selftests/vm/debug.config',
                'selftests/vm/init.c')
-COMMON = ('selftests/vm/results.py', 'selftests/vm/run-tests.sh')
+COMMON = ('selftests/vm/results.py', 'selftests/vm/run-tests.sh', 'selftests/vm/boot.sh', 'selftests/vm/initramfs.sh',
+          'selftests/vm/kernel.sh')
+# Packages: compilers, the emulator, and what kernels are built from.
+PACKAGES = ('gcc', 'clang', 'golang-go', 'python3', 'qemu-system-x86', 'linux-source-*', 'nats-server')
 
 
 @functools.cache
 def fingerprint(suite):
     """A checksum of the sources of a suite."""
-    checksum = hashlib.sha256(subprocess.check_output(['gcc', '--version']))
+    versions = subprocess.run(['dpkg-query', '-W', *PACKAGES], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    checksum = hashlib.sha256(versions.stdout)
     for folder in (*FOLDERS.get(suite, ALL_FOLDERS), *COMMON):
         top = TOP / folder
         for path in sorted(top.rglob('*')) if top.is_dir() else [top]:

@@ -71,7 +71,8 @@ use_apt_of() {
 	# The lists must be as new as the machine's own, so that all packages have one version.
 	if [ -z "$(find "$updated" -mmin "-$LISTS_MINUTES" -newer /var/lib/apt/lists 2>/dev/null)" ]; then
 		progress "downloading the package lists of $suite, $1"
-		logged "apt-update-$suite-$1" apt-get "${APT[@]}" update
+		# Without the option, a list that cannot be had is a warning, and its packages seem not to exist.
+		logged "apt-update-$suite-$1" apt-get "${APT[@]}" -o APT::Update::Error-Mode=any update
 		touch "$updated"
 	fi
 	# The lock is for the lists only. A kernel has a lock of its own.

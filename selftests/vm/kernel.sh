@@ -250,7 +250,7 @@ kcsan | gcov) built "$1" "$VM/debug.config" "$VM/lean.config" "$VM/$1.config" ;;
 uml | uml-bench) uml "$1" ;;
 # A program of this machine, so its tools have to build it.
 uml-smp)
-	newest=$("$VM/newer.sh" source) || exit
+	newest=$("$VM/newer.sh" source) || die 'the source of the newest series could not be had'
 	KWQ_SOURCE=$newest built uml-smp "$VM/debug.config" "$VM/newer.config" "$VM/uml-smp.config"
 	;;
 uml-queue) uml uml queue ;;

@@ -86,10 +86,11 @@ unpack_source() (
 )
 
 # newest_source SERIES: unpacks the newest source of the series and prints its folder. Debian may have removed versions that
-# its list still names.
+# its list still names. The status is 3 if no version is left; any other error ends it.
 newest_source() {
 	local version dir
 
+	[ -n "$1" ] || die "apt knows no series of Linux in $SUITE"
 	use_apt_of "$ARCHITECTURE" "$SUITE"
 	# The newest series has a package of the source, with Debian's patches.
 	if [ -n "$(packages "linux-source-${1//./\\.}")" ]; then
@@ -100,9 +101,11 @@ newest_source() {
 	fi
 	for version in $(apt-cache "${APT[@]}" showsrc --only-source linux | sed -n "s/^Version: \(${1//./\\.}\..*\)/\1/p" | sort -rV); do
 		dir=$CACHE/source-$version
-		(cached "source-$1" "$dir" "downloading the source of Linux $version" unpack_source "$version") || continue
-		echo "$dir"
-		return
+		if (cached "source-$1" "$dir" "downloading the source of Linux $version" unpack_source "$version"); then
+			echo "$dir"
+			return
+		fi
+		grep -qE ' 404 |404  Not Found' "$LOGS/source-$1.log" || die "the source of Linux $version could not be had"
 	done
 	return 3
 }
@@ -120,7 +123,7 @@ case ${1:-} in
 series) series ;;
 source) newest_source "$(series | tail -n 1)" ;;
 debug)
-	source=$(newest_source "$(series | tail -n 1)") || exit
+	source=$(newest_source "$(series | tail -n 1)") || die 'the source of the newest series could not be had'
 	built newest-debug "$source" "$VM/debug.config" "$VM/newer.config"
 	;;
 [0-9]*.[0-9]*)

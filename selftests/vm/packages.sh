@@ -66,4 +66,11 @@ progress "installing ${#missing[@]} packages: ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 # A fresh image has empty lists. The lists of an old image name packages that the mirror no longer has.
 logged apt-update apt-get update
+# No service is started, neither of these packages nor of what they depend on.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+	trap 'rm -f "$policy"' EXIT
+	printf '#!/bin/sh\nexit 101\n' >"$policy"
+	chmod +x "$policy"
+fi
 logged apt-install "${install[@]}"

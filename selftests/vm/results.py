@@ -65,7 +65,7 @@ STOCK_SKIPS = re.compile(r'^faults: failure\.at_every_step$|^modload: modload\.l
 SKIPS = {
     'host': re.compile(r'device-(command|json|keep|parallel|run|service|watch)|clang|a loop of mounts|cluster-three: all'),
     'model': re.compile(r'^fuzzing'),
-    'kunit-uml': re.compile(r'/destroy_with_the_timer_about_to_fire$|/busy_queue_is_passed_over$'),
+    'kunit-uml': re.compile(r'/destroy_with_the_timer_about_to_fire$'),
     'kunit-uml-queue': re.compile(r'/destroy_with_the_timer_about_to_fire$'),
 }
 

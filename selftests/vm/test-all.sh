@@ -31,9 +31,13 @@ sources() {
 	fi | sort -z | { xargs -0 sha256sum 2>/dev/null || true; } | sha256sum | cut -c 1-16
 }
 
-# Prints the versions of the packages that the tests compile with and run on.
+# Prints a checksum of the packages that the tests compile with and run on: those that are installed, and the kernels, servers
+# and compilers that are unpacked.
 versions() {
-	dpkg-query -W -f '${Package} ${Version}\n' gcc clang qemu-system-x86 "$SOURCE_PACKAGE" 2>/dev/null | sha256sum | cut -c 1-16
+	{
+		dpkg-query -W
+		apt-cache policy linux-image-cloud-amd64 linux-image-rt-amd64 nats-server golang-go | grep Candidate
+	} | sha256sum | cut -c 1-16
 }
 
 has_passed() {
@@ -41,6 +45,7 @@ has_passed() {
 }
 
 unset SUITES PROGRAMS TESTS KUNIT CHECKS MUTANTS COPIES OPS FUZZ SEED SPIN SOAK NATS SYNC KERNEL_ARGS KWQ_RULES
+unset KWQ_SOAK_SECONDS KWQ_ITEMS KWQ_SEED PROGRAM_SECONDS MACHINE_SECONDS UML_SECONDS AT_ONCE KVM MEMORY
 mkdir -p "$WORK"
 minutes=0
 for target in "${TARGETS[@]}"; do
