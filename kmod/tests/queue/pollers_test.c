@@ -202,6 +202,25 @@ static void wake_ups_are_repeated_by_the_work_item(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, t->queue.is_behind);
 }
 
+static void closes_share_a_wake_up(struct kunit *test)
+{
+	struct pollers_test *t = test->priv;
+	unsigned long flags;
+	int i;
+
+	/* O6: the work item has the turns, and comes when all have closed. */
+	kwq_add(&t->queue, &t->item[0]);
+	add_wait_queue(&t->of_queue.pollers, &t->poller[0].entry);
+	spin_lock_irqsave(&t->queue.lock, flags);
+	t->queue.is_behind = true;
+	spin_unlock_irqrestore(&t->queue.lock, flags);
+	for (i = 0; i < 10; i++)
+		kwq_wake_again(&t->queue);
+	KUNIT_EXPECT_EQ(test, t->told, 0);
+	KUNIT_EXPECT_FALSE(test, kwq_take_turn(&t->queue, true));
+	KUNIT_EXPECT_EQ(test, t->told, 1);
+}
+
 static struct kunit_case pollers_test_cases[] = {
 	KUNIT_CASE(event_is_told_to_all),
 	KUNIT_CASE(item_is_told_to_all_that_are_not_exclusive),
@@ -210,6 +229,7 @@ static struct kunit_case pollers_test_cases[] = {
 	KUNIT_CASE(end_is_told_to_all_whatever_they_wait_for),
 	KUNIT_CASE(nobody_is_told),
 	KUNIT_CASE(wake_ups_are_repeated_by_the_work_item),
+	KUNIT_CASE(closes_share_a_wake_up),
 	{}
 };
 
