@@ -197,8 +197,8 @@ static int wait_to_charge_queue(struct kwq_keyed *keyed, struct kwq_quota *quota
 
 /*
  * Charges the queue itself. A user who has closed a large queue may create another at once.
- * The first one counts until a worker has freed it, so wait for that. As many queues are waited
- * for as were being freed at the beginning, so the wait ends.
+ * The first one counts until a worker has freed it, so wait for that. The wait ends, because
+ * it is for no more queues than were being freed at the beginning.
  */
 static int charge_queue(struct kwq_keyed *keyed)
 {

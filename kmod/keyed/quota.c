@@ -72,7 +72,7 @@ static u64 limit_of(const struct kwq_quota *quota)
 				   READ_ONCE(kwq_max_user_bytes);
 }
 
-/* What a quota counts: bytes of queues, and bytes of calls, which have a limit of their own. */
+/* A quota counts bytes of queues, and bytes of calls, which have a limit of their own. */
 enum kind {
 	OF_QUEUES,
 	OF_CALLS,
@@ -99,7 +99,7 @@ static void tell_change(void)
 
 /*
  * Wakes all who wait for bytes, because nobody knows who of them is still there, and which of them
- * have enough now. Whoever has not asks again, and so sets @is_wanted again.
+ * have enough now. The others ask again, and so set @is_wanted again.
  */
 static noinline void tell_waiters(struct kwq_quota *quota)
 {

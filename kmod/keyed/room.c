@@ -20,7 +20,7 @@
  * A quota wakes all of its adders, and each tries again.
  *
  * While it waits, an adder has nothing that counts for the owner of the queue: otherwise adders
- * could fill a quota, and wait for each other. What it has copied in counts as memory of its call.
+ * could fill a quota, and wait for each other. Its copies count as memory of its call.
  *
  * Adders are drainers as well. So a shut down wakes them, and so does an advance of a manual
  * clock.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is due: makes items ready whose time has come, and takes back items whose lease has ended.
+ * Makes items ready whose time has come, and takes back items whose lease has ended.
  * "timer.c" says when; an advance of a manual clock does it, too.
  */
 #include <linux/export.h>

@@ -120,7 +120,7 @@ static noinline void end_elsewhere_locked(struct kwq_workers *workers, struct kw
 	u32 flags;
 
 	if (item->marks & KWQ_MARK_ENDED) {
-		/* What comes before the done was done by kwq_item_done(). */
+		/* kwq_item_done() did what comes before the done. */
 		kwq_done_locked(queue, item->holder, item, 0, now);
 		return;
 	}
@@ -475,9 +475,9 @@ EXPORT_SYMBOL_GPL(kwq_start_handler);
  * kwq_stop_handler() - undo kwq_start_handler()
  * @queue: a queue with a handler; all its items are cancelled
  *
- * No worker is queued any more. Those that are queued already may be behind work items of
- * others, or on a workqueue that is frozen. So kwq takes them back, and waits only for
- * those that run, with nothing to do.
+ * No worker is queued any more. Queued ones may be behind work items of others, or on a
+ * workqueue that is frozen. So kwq takes them back, and waits only for those that run, with
+ * nothing to do.
  *
  * Context: process; sleeps.
  */
