@@ -98,7 +98,7 @@ test-long:
 	@SUITES='coccinelle spin kunit-uml-queue load-stock-queue mutants kselftest-debug' $(VM)/run-tests.sh
 
 test-races:
-	@SUITES='kunit-kcsan kselftest-kcsan kselftest-uml-smp-2 kselftest-uml-smp-4' $(VM)/run-tests.sh
+	@SUITES='kunit-kcsan kselftest-kcsan kunit-uml-smp kselftest-uml-smp-2 kselftest-uml-smp-4' $(VM)/run-tests.sh
 
 soak:
 	@$(VM)/soak.sh

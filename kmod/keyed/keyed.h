@@ -37,9 +37,8 @@ struct poll_table_struct;
  * @nr_queues: queues here and in all quotas below, without exempt ones; protected by
  *	quota_lock
  * @nr_exempt: the same for exempt queues; protected by quota_lock
- * @ending: queues in @nr_queues that a worker is to free, oldest first, linked by
- *	&kwq_keyed.end; protected by quota_lock. Only used in quotas of users of the initial
- *	user namespace
+ * @nr_ending: queues here and in all quotas below that a worker is to free, and whose bytes still
+ *	count. Only used in quotas of users of the initial user namespace
  * @bytes: bytes charged for the queues in @nr_queues
  * @call_bytes: bytes of calls of this user that may take long: see kwq_quota_charge_call()
  * @exempt_bytes: bytes charged for the queues in @nr_exempt, and for such calls of exempt handles;
@@ -55,7 +54,7 @@ struct kwq_quota {
 	unsigned int refs;
 	unsigned int nr_queues;
 	unsigned int nr_exempt;
-	struct list_head ending;
+	atomic_t nr_ending;
 	atomic64_t bytes;
 	atomic64_t call_bytes;
 	atomic64_t exempt_bytes;
@@ -358,10 +357,7 @@ struct kwq_sync {
  * @mode: permission bits; constant
  * @by_name: in the tree of names.c; unused once @ending is set
  * @posted: L: adds that programs told that the board answered; unused once @ending is set
- * @end: in &kwq_quota.ending once @ending is set; protected by quota_lock
- * @end_number: number of this end among those that a worker takes care of; 0 for none;
- *	protected by quota_lock
- * @free: work that frees the queue
+ * @free: work that frees the queue, once @ending is set
  * @unlinked: the name was removed; written under the lock of names.c
  *
  * L: protected by @queue.lock.
@@ -420,11 +416,7 @@ struct kwq_keyed {
 			struct rb_node by_name;
 			u64 posted;
 		};
-		struct {
-			struct list_head end;
-			u64 end_number;
-			struct work_struct free;
-		};
+		struct work_struct free;
 	};
 };
 
@@ -1303,28 +1295,14 @@ int kwq_names_permit(const struct kwq_keyed *keyed, u32 want);
 
 /* quota.c */
 
-/**
- * struct kwq_quota_ends - what a refused creator of a queue waits for
- * @top: the quota whose queues it waits for
- * @last: the end that it waits for, at most
- * @seen: change_seq of quota.c at the last look
- */
-struct kwq_quota_ends {
-	struct kwq_quota *top;
-	u64 last;
-	unsigned int seen;
-};
-
 void kwq_quota_register(void);
 struct kwq_quota *kwq_quota_add_queue(struct user_namespace *ns, kuid_t owner, bool exempt);
 void kwq_quota_remove_queue(struct kwq_quota *quota, bool exempt);
-void kwq_quota_begin_end(struct kwq_keyed *keyed);
-void kwq_quota_end(struct kwq_keyed *keyed);
-void kwq_quota_begin_wait(struct kwq_quota_ends *ends, struct kwq_quota *quota);
-bool kwq_quota_expect_end(struct kwq_quota_ends *ends);
-int kwq_quota_wait_end(const struct kwq_quota_ends *ends);
+void kwq_quota_begin_end(struct kwq_quota *quota);
+void kwq_quota_finish_end(struct kwq_quota *quota);
 struct kwq_quota *kwq_quota_refuser(const struct kwq_keyed *keyed, u64 bytes);
 bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes);
+int kwq_quota_charge_new(struct kwq_keyed *keyed);
 void kwq_quota_charge_anyway(struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_uncharge(struct kwq_keyed *keyed, u64 bytes);
 bool kwq_quota_is_short(const struct kwq_keyed *keyed);
@@ -1346,8 +1324,8 @@ extern unsigned long kwq_max_total_bytes;
 #if IS_ENABLED(CONFIG_KUNIT)
 struct kwq_quota *kwq_new_quota(gfp_t gfp);
 extern wait_queue_head_t kwq_quota_ended;
+extern long kwq_quota_patience;
 extern const struct kernel_param_ops kwq_quota_bytes_ops;
-extern const struct kernel_param_ops kwq_quota_queues_ops;
 #endif
 
 #endif /* KWQ_KEYED_H */

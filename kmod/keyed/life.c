@@ -70,7 +70,7 @@ static void free_memory(struct kwq_keyed *keyed)
 	kfree(keyed);
 }
 
-/* Nobody else uses the queue. */
+/* Nobody else uses the queue. Its reference to the quota goes to the caller, who has to put it. */
 static void free_queue(struct kwq_keyed *keyed)
 {
 	kwq_quota_unwatch(keyed);
@@ -82,7 +82,6 @@ static void free_queue(struct kwq_keyed *keyed)
 		kwq_keyed_put_async(keyed->outbox);
 	/* Last, so that a task that finds room in the quota finds the memory, too. */
 	kwq_quota_uncharge(keyed, keyed->nr_bytes + keyed->gone_bytes + keyed->own_bytes);
-	kwq_quota_end(keyed);
 	free_memory(keyed);
 }
 
@@ -96,12 +95,18 @@ VISIBLE_IF_KUNIT void kwq_keyed_free_async(struct kwq_keyed *keyed)
 static void free_work_fn(struct work_struct *work)
 {
 	struct kwq_keyed *keyed = container_of(work, struct kwq_keyed, free);
+	struct kwq_quota *quota = keyed->quota;
 
 	cancel_work_sync(&keyed->work);
 	free_queue(keyed);
+	kwq_quota_finish_end(quota);
+	kwq_quota_put(quota);
 }
 
-/* From now on the queue's other work is not queued any more. */
+/*
+ * From now on the queue's other work is not queued any more. The queue is none of its user's any
+ * more, but its bytes count until they are free.
+ */
 static void retire_queue(struct kwq_keyed *keyed)
 {
 	unsigned long flags;
@@ -109,14 +114,14 @@ static void retire_queue(struct kwq_keyed *keyed)
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	WRITE_ONCE(keyed->ending, true);
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
-	/* The queue has left the tree of names, so these may take the place of @by_name. */
-	keyed->end_number = 0;
+	kwq_quota_remove_queue(keyed->quota, keyed->exempt);
+	/* The queue has left the tree of names, so this may take the place of @by_name. */
 	INIT_WORK(&keyed->free, free_work_fn);
 }
 
 static void free_queue_async(struct kwq_keyed *keyed)
 {
-	kwq_quota_begin_end(keyed);
+	kwq_quota_begin_end(keyed->quota);
 	kwq_keyed_free_async(keyed);
 }
 
@@ -139,12 +144,15 @@ VISIBLE_IF_KUNIT bool kwq_keyed_is_worked_on(struct kwq_keyed *keyed)
 static void release_queue(struct kref *ref)
 {
 	struct kwq_keyed *keyed = container_of(ref, struct kwq_keyed, ref);
+	struct kwq_quota *quota = keyed->quota;
 
 	retire_queue(keyed);
-	if (keyed->nr_items > FREED_AT_ONCE || kwq_keyed_is_worked_on(keyed))
+	if (keyed->nr_items > FREED_AT_ONCE || kwq_keyed_is_worked_on(keyed)) {
 		free_queue_async(keyed);
-	else
+	} else {
 		free_queue(keyed);
+		kwq_quota_put(quota);
+	}
 }
 
 static void do_left_work(struct work_struct *work);
@@ -159,59 +167,20 @@ void kwq_keyed_work_async(struct kwq_keyed *keyed)
 	queue_work(kwq_free_wq, &keyed->work);
 }
 
-static int try_to_charge_queue(struct kwq_keyed *keyed)
+static int charge_queue(struct kwq_keyed *keyed)
 {
 	struct kwq_quota *quota = kwq_quota_add_queue(current_user_ns(), keyed->owner,
 						      keyed->exempt);
+	int err;
 
 	if (IS_ERR(quota))
 		return PTR_ERR(quota);
 	keyed->quota = quota;
-	if (kwq_quota_charge(keyed, keyed->own_bytes))
-		return 0;
-	kwq_quota_remove_queue(quota, keyed->exempt);
-	return -EDQUOT;
-}
-
-/*
- * Waits for queues that are being freed. No end is missed. Each round first notes the ends so far
- * and whether more will come, and then tries. If a queue ends after a failed try, the wait returns
- * at once.
- */
-static int wait_to_charge_queue(struct kwq_keyed *keyed, struct kwq_quota *quota)
-{
-	struct kwq_quota_ends ends;
-	bool more;
-	int err;
-
-	kwq_quota_begin_wait(&ends, quota);
-	do {
-		more = kwq_quota_expect_end(&ends);
-		err = try_to_charge_queue(keyed);
-		if (err != -EDQUOT || !more)
-			break;
-		err = kwq_quota_wait_end(&ends);
-	} while (!err);
-	return err;
-}
-
-/*
- * Charges the queue itself. A user who has closed a large queue may create another at once.
- * The first one counts until a worker has freed it, so wait for that. The wait ends, because
- * it is for no more queues than were being freed at the beginning.
- */
-static int charge_queue(struct kwq_keyed *keyed)
-{
-	int err = try_to_charge_queue(keyed);
-	struct kwq_quota *quota;
-
-	if (err != -EDQUOT)
-		return err;
-	quota = kwq_quota_get(current_user_ns(), keyed->owner);
-	if (IS_ERR(quota))
-		return PTR_ERR(quota);
-	err = wait_to_charge_queue(keyed, quota);
-	kwq_quota_put(quota);
+	err = kwq_quota_charge_new(keyed);
+	if (err) {
+		kwq_quota_remove_queue(quota, keyed->exempt);
+		kwq_quota_put(quota);
+	}
 	return err;
 }
 
@@ -312,6 +281,7 @@ destroy_queue:
 give_back:
 	kwq_quota_uncharge(keyed, keyed->own_bytes);
 	kwq_quota_remove_queue(keyed->quota, keyed->exempt);
+	kwq_quota_put(keyed->quota);
 free_keyed:
 	free_memory(keyed);
 	return ERR_PTR(err);

@@ -46,17 +46,12 @@ unsigned long kwq_max_total_bytes;
 
 static DEFINE_MUTEX(quota_lock);
 
-/* Number of ends of queues that were left to a worker; protected by quota_lock. */
-static u64 nr_ends_begun;
-
-/*
- * Grows when a worker has freed a queue, and when a limit is changed; written under quota_lock.
- */
-static unsigned int change_seq;
-
-/* Creators of queues, which wait for a change of @change_seq. */
+/* Creators of queues that wait until a worker has freed others, or until a limit is raised. */
 VISIBLE_IF_KUNIT wait_queue_head_t kwq_quota_ended =
 	__WAIT_QUEUE_HEAD_INITIALIZER(kwq_quota_ended);
+
+/* How long they wait at most, in jiffies. A worker frees millions of items in that time. */
+VISIBLE_IF_KUNIT long kwq_quota_patience = 10 * HZ;
 
 /* The number of buckets is that of the kernel for struct user_struct. */
 static DEFINE_HASHTABLE(quotas, 7);
@@ -90,13 +85,6 @@ static atomic64_t *bytes_of(struct kwq_quota *quota, enum kind kind)
 	return kind == OF_QUEUES ? &quota->bytes : &quota->call_bytes;
 }
 
-static void tell_change(void)
-{
-	lockdep_assert_held(&quota_lock);
-	WRITE_ONCE(change_seq, change_seq + 1);
-	wake_up_all(&kwq_quota_ended);
-}
-
 /*
  * Wakes all who wait for bytes, because nobody knows who of them is still there, and which of them
  * have enough now. The others ask again, and so set @is_wanted again.
@@ -113,7 +101,7 @@ static void tell_if_wanted(struct kwq_quota *quota)
 		tell_waiters(quota);
 }
 
-/* A limit was changed. */
+/* A limit of bytes was changed. */
 static void tell_all(void)
 {
 	struct kwq_quota *quota;
@@ -124,7 +112,7 @@ static void tell_all(void)
 	hash_for_each(quotas, bucket, quota, node)
 		tell_if_wanted(quota);
 	tell_if_wanted(&machine);
-	tell_change();
+	wake_up_all(&kwq_quota_ended);
 }
 
 static unsigned long part_of_memory(unsigned int part)
@@ -157,30 +145,12 @@ static int set_bytes(const char *text, const struct kernel_param *param)
 	return 0;
 }
 
-static int set_queues(const char *text, const struct kernel_param *param)
-{
-	unsigned int queues;
-	int err = kstrtouint(text, 0, &queues);
-
-	if (err)
-		return err;
-	WRITE_ONCE(*(unsigned int *)param->arg, queues);
-	tell_all();
-	return 0;
-}
-
 VISIBLE_IF_KUNIT const struct kernel_param_ops kwq_quota_bytes_ops = {
 	.set = set_bytes,
 	.get = param_get_ulong,
 };
 
-VISIBLE_IF_KUNIT const struct kernel_param_ops kwq_quota_queues_ops = {
-	.set = set_queues,
-	.get = param_get_uint,
-};
-
-module_param_cb(max_queues, &kwq_quota_queues_ops, &kwq_max_queues, 0644);
-__MODULE_PARM_TYPE(max_queues, "uint");
+module_param_named(max_queues, kwq_max_queues, uint, 0644);
 MODULE_PARM_DESC(max_queues, "most queues of one user; CAP_SYS_RESOURCE is exempt");
 
 module_param_cb(max_user_bytes, &kwq_quota_bytes_ops, &kwq_max_user_bytes, 0644);
@@ -250,7 +220,6 @@ static struct kwq_quota *make_quotas(const struct user_namespace *ns)
 			return NULL;
 		}
 		init_waitqueue_head(&quota->room);
-		INIT_LIST_HEAD(&quota->ending);
 		quota->parent = quotas_made;
 		quotas_made = quota;
 	}
@@ -377,7 +346,6 @@ struct kwq_quota *kwq_quota_add_queue(struct user_namespace *ns, kuid_t owner, b
 {
 	struct kwq_quota *quota;
 
-	KUNIT_STATIC_STUB_REDIRECT(kwq_quota_add_queue, ns, owner, exempt);
 	quota = kwq_quota_get(ns, owner);
 	if (IS_ERR(quota))
 		return quota;
@@ -401,102 +369,39 @@ static struct kwq_quota *top_of(struct kwq_quota *quota)
 
 /**
  * kwq_quota_remove_queue() - stop counting a queue
- * @quota: the quota of its owner
+ * @quota: the quota of its owner; the caller keeps the reference
  * @exempt: as for kwq_quota_add_queue()
  *
  * Context: process; may sleep.
  */
 void kwq_quota_remove_queue(struct kwq_quota *quota, bool exempt)
 {
-	struct kwq_quota *unused;
-
-	scoped_guard(mutex, &quota_lock) {
-		count_queue(quota, exempt, -1);
-		unused = put_quota(quota);
-	}
-	free_quotas(unused);
+	guard(mutex)(&quota_lock);
+	count_queue(quota, exempt, -1);
 }
 
 /**
  * kwq_quota_begin_end() - a worker is about to free a queue
- * @keyed: the queue
+ * @quota: the quota of its owner
  *
- * The end of an exempt queue makes no room for others.
- *
- * Context: process; may sleep.
+ * Context: any.
  */
-void kwq_quota_begin_end(struct kwq_keyed *keyed)
+void kwq_quota_begin_end(struct kwq_quota *quota)
 {
-	if (keyed->exempt)
-		return;
-	guard(mutex)(&quota_lock);
-	keyed->end_number = ++nr_ends_begun;
-	list_add_tail(&keyed->end, &top_of(keyed->quota)->ending);
+	atomic_inc(&top_of(quota)->nr_ending);
 }
 
 /**
- * kwq_quota_end() - stop counting a queue that is about to be freed
- * @keyed: the queue
+ * kwq_quota_finish_end() - a worker has freed a queue
+ * @quota: the quota of its owner
  *
- * Context: process; may sleep.
+ * Context: any.
  */
-void kwq_quota_end(struct kwq_keyed *keyed)
+void kwq_quota_finish_end(struct kwq_quota *quota)
 {
-	struct kwq_quota *unused;
-
-	/* In one hold of the lock, so that an end that is over has given its room back. */
-	scoped_guard(mutex, &quota_lock) {
-		count_queue(keyed->quota, keyed->exempt, -1);
-		if (keyed->end_number) {
-			list_del(&keyed->end);
-			tell_change();
-		}
-		unused = put_quota(keyed->quota);
-	}
-	free_quotas(unused);
-}
-
-/**
- * kwq_quota_begin_wait() - begin to wait after a queue was refused
- * @ends: filled in
- * @quota: the quota that refused it, with a reference
- *
- * Context: process; may sleep.
- */
-void kwq_quota_begin_wait(struct kwq_quota_ends *ends, struct kwq_quota *quota)
-{
-	guard(mutex)(&quota_lock);
-	ends->top = top_of(quota);
-	ends->last = nr_ends_begun;
-}
-
-/**
- * kwq_quota_expect_end() - is the end of a queue worth waiting for
- * @ends: from kwq_quota_begin_wait()
- *
- * Context: process; may sleep.
- * Return: true if a queue has not ended yet that was about to when the wait began.
- */
-bool kwq_quota_expect_end(struct kwq_quota_ends *ends)
-{
-	const struct kwq_keyed *first;
-
-	guard(mutex)(&quota_lock);
-	ends->seen = change_seq;
-	first = list_first_entry_or_null(&ends->top->ending, struct kwq_keyed, end);
-	return first && first->end_number <= ends->last;
-}
-
-/**
- * kwq_quota_wait_end() - wait until any queue ends or a limit changes
- * @ends: from kwq_quota_expect_end()
- *
- * Context: process; sleeps.
- * Return: 0; -ERESTARTSYS after a signal.
- */
-int kwq_quota_wait_end(const struct kwq_quota_ends *ends)
-{
-	return wait_event_interruptible(kwq_quota_ended, READ_ONCE(change_seq) != ends->seen);
+	/* Fully ordered, so whoever reads the lower number finds the bytes, too. */
+	atomic_dec_return(&top_of(quota)->nr_ending);
+	wake_up_all(&kwq_quota_ended);
 }
 
 static bool add_up_to(atomic64_t *count, u64 bytes, u64 limit)
@@ -607,7 +512,40 @@ struct kwq_quota *kwq_quota_refuser(const struct kwq_keyed *keyed, u64 bytes)
  */
 bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes)
 {
+	KUNIT_STATIC_STUB_REDIRECT(kwq_quota_charge, keyed, bytes);
 	return charge(keyed->quota, keyed->exempt, OF_QUEUES, bytes, false);
+}
+
+/* Charges a new queue. Returns true if it is charged, or if no queue ends that could make room. */
+static bool charge_or_expect_nothing(struct kwq_keyed *keyed, bool *charged)
+{
+	/* Before it tries: a queue that ends in between is not missed then. */
+	int ending = atomic_read_acquire(&top_of(keyed->quota)->nr_ending);
+
+	*charged = kwq_quota_charge(keyed, keyed->own_bytes);
+	return *charged || !ending;
+}
+
+/**
+ * kwq_quota_charge_new() - charge the bytes of a new queue
+ * @keyed: the queue
+ *
+ * A user who has closed a large queue may create another at once. The bytes of the first one count
+ * until a worker has freed it, so this waits for that.
+ *
+ * Context: process; may sleep.
+ * Return: 0; -EDQUOT if a quota refuses; -ERESTARTSYS after a signal.
+ */
+int kwq_quota_charge_new(struct kwq_keyed *keyed)
+{
+	bool charged;
+	long ret = wait_event_interruptible_timeout(kwq_quota_ended,
+						    charge_or_expect_nothing(keyed, &charged),
+						    kwq_quota_patience);
+
+	if (ret < 0)
+		return ret;
+	return charged ? 0 : -EDQUOT;
 }
 
 /**

@@ -149,7 +149,7 @@ groups_of() {
 	host | model | spin | packages) echo "$1" ;;
 	mutants) echo device host kernels model ;;
 	kunit-uml | kunit-uml-queue) echo kernels ;;
-	kselftest-uml-smp*) echo device kernels ;;
+	*-uml-smp*) echo device kernels ;;
 	demo | bindings-*) echo machine ;;
 	cluster-*) echo cluster ;;
 	kunit-*) echo machine kernels ;;
@@ -222,7 +222,7 @@ run() {
 		progress "planted bugs"
 		host mutants env TAP=1 MUTANTS="${MUTANTS:-short}" "$TOP/selftests/mutants/run.sh"
 		;;
-	kunit-debug | kunit-rt-debug | kunit-newest-debug | kunit-kcsan | kunit-gcov)
+	kunit-debug | kunit-rt-debug | kunit-newest-debug | kunit-kcsan | kunit-gcov | kunit-uml-smp)
 		progress "KUnit on the ${1#kunit-} kernel"
 		machine "$1" kunit "${1#kunit-}" kunit kunit
 		;;

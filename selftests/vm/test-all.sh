@@ -62,7 +62,8 @@ for target in "${TARGETS[@]}"; do
 	if ! has_passed "$name"; then
 		progress "make $name, about $takes minutes"
 		began=$SECONDS result=passed tested=$(sources)
-		env -u KWQ_STARTED make -C "$TOP" --no-print-directory "$name" >"$WORK/$name.log" 2>&1 </dev/null || result=failed
+		make -C "$TOP" --no-print-directory "$name" 2>&1 </dev/null | tee "$WORK/$name.log" |
+			{ grep --line-buffered '^\[ *[0-9]*:[0-9]*\] ' >&2 || true; } || result=failed
 		# If the sources have changed meanwhile, the result is for neither.
 		[ "$(sources)" = "$tested" ] || tested=changed
 		printf '%s %s %s\n%d\n' "$result" "$tested" "$(versions)" $(((SECONDS - began + 30) / 60)) >"$WORK/$name.result"

@@ -64,6 +64,12 @@ static void quota_test_exit(struct kunit *test)
 	WRITE_ONCE(kwq_max_total_bytes, t->max_total_bytes);
 }
 
+static void remove_queue(struct kwq_quota *quota, bool exempt)
+{
+	kwq_quota_remove_queue(quota, exempt);
+	kwq_quota_put(quota);
+}
+
 /* Makes somebody the owner of a queue. Returns 0 or -EDQUOT. */
 static int give_to(struct kwq_keyed *keyed, struct user_namespace *ns, uid_t uid)
 {
@@ -72,7 +78,7 @@ static int give_to(struct kwq_keyed *keyed, struct user_namespace *ns, uid_t uid
 	if (IS_ERR(quota))
 		return PTR_ERR(quota);
 	kwq_quota_uncharge(keyed, keyed->own_bytes);
-	kwq_quota_remove_queue(keyed->quota, keyed->exempt);
+	remove_queue(keyed->quota, keyed->exempt);
 	keyed->quota = quota;
 	keyed->exempt = false;
 	kwq_quota_charge_anyway(keyed, keyed->own_bytes);
@@ -544,7 +550,7 @@ static void take_over(struct kwq_keyed *keyed)
 	handed_over = keyed;
 }
 
-/* O8: a worker frees a large queue, which counts until then. */
+/* O8 O9: a worker frees a large queue, whose bytes count until then. */
 static void large_queue_is_freed_elsewhere(struct kunit *test)
 {
 	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
@@ -561,8 +567,8 @@ static void large_queue_is_freed_elsewhere(struct kunit *test)
 	kunit_deactivate_static_stub(test, kwq_keyed_free_async);
 	KUNIT_ASSERT_PTR_EQ(test, handed_over, keyed);
 	alices = keyed->quota;
-	KUNIT_EXPECT_EQ(test, alices->nr_queues, 1);
-	KUNIT_EXPECT_TRUE(test, list_is_singular(&alices->ending));
+	KUNIT_EXPECT_EQ(test, alices->nr_queues, 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&alices->nr_ending), 1);
 	KUNIT_EXPECT_EQ(test, keyed->nr_bytes + keyed->own_bytes, bytes_of(alices));
 	kwq_keyed_free_async(keyed);
 }
@@ -622,13 +628,13 @@ static void no_memory_for_a_quota(struct kunit *test)
 		quota = kwq_quota_add_queue(&t->ns, KUIDT_INIT(FIRST), false);
 		KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(quota), -ENOMEM);
 		if (!IS_ERR(quota))
-			kwq_quota_remove_queue(quota, false);
+			remove_queue(quota, false);
 	}
 	quotas_left = left;
 	quota = kwq_quota_add_queue(&t->ns, KUIDT_INIT(FIRST), false);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(quota), 0);
 	if (!IS_ERR(quota))
-		kwq_quota_remove_queue(quota, false);
+		remove_queue(quota, false);
 }
 
 /* The end of a queue begins, but the worker has not started yet. */
@@ -646,6 +652,23 @@ static void start_create(struct kunit *test, struct kwq_test_thread *thread,
 	kwq_test_wait_until(test, kwq_test_nr_sleepers(&kwq_quota_ended) == 1);
 }
 
+/* O4: a queue that is closed is none of its user's any more, even before it is freed. */
+static void closed_queue_is_no_queue(struct kunit *test)
+{
+	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
+	struct creator creator;
+
+	WRITE_ONCE(kwq_max_queues, 1);
+	create_as_alice(&creator);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), -EDQUOT);
+	begin_end(test, keyed);
+	create_as_alice(&creator);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), 0);
+	if (!IS_ERR(creator.keyed))
+		kwq_keyed_put(creator.keyed);
+	kwq_keyed_free_async(keyed);
+}
+
 /* O4: after a large queue is closed, its user can create another one. */
 static void create_waits_for_what_is_being_freed(struct kunit *test)
 {
@@ -653,7 +676,7 @@ static void create_waits_for_what_is_being_freed(struct kunit *test)
 	struct kwq_test_thread thread;
 	struct creator creator;
 
-	WRITE_ONCE(kwq_max_queues, 1);
+	WRITE_ONCE(kwq_max_user_bytes, kwq_keyed_own_bytes(""));
 	create_as_alice(&creator);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), -EDQUOT);
 	begin_end(test, keyed);
@@ -674,7 +697,7 @@ static void end_wakes_all(struct kunit *test)
 	struct creator creators[3];
 	int i, made = 0;
 
-	WRITE_ONCE(kwq_max_queues, 1);
+	WRITE_ONCE(kwq_max_user_bytes, kwq_keyed_own_bytes(""));
 	begin_end(test, keyed);
 	for (i = 0; i < 3; i++) {
 		kwq_test_thread_start(test, &threads[i], create_as_alice, &creators[i]);
@@ -707,85 +730,69 @@ static void signal_ends_the_wait_of_a_create(struct kunit *test)
 	struct kwq_test_thread thread;
 	struct creator creator;
 
-	WRITE_ONCE(kwq_max_queues, 1);
+	WRITE_ONCE(kwq_max_user_bytes, kwq_keyed_own_bytes(""));
 	begin_end(test, keyed);
 	kwq_test_thread_start(test, &thread, create_with_a_signal, &creator);
 	kwq_test_wait_until(test, kwq_test_nr_sleepers(&kwq_quota_ended) == 1);
 	send_sig(SIGUSR1, thread.task, 1);
 	kwq_test_thread_join(test, &thread);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), -ERESTARTSYS);
+	KUNIT_EXPECT_EQ(test, keyed->quota->nr_queues, 0);
 	kwq_keyed_free_async(keyed);
 }
 
-/* O8: others that keep creating and closing queues do not prolong the wait. */
-static void create_waits_for_no_later_end(struct kunit *test)
+/* O8: others that keep closing large queues do not prolong the wait for ever. */
+static void wait_of_a_create_has_an_end(struct kunit *test)
 {
 	struct quota_test *t = test->priv;
 	struct kwq_keyed *first = create_for(test, &t->ns, FIRST);
-	struct kwq_keyed *second = create_for(test, &t->ns, SECOND);
 	struct kwq_keyed *bobs = create_for(test, &init_user_ns, BOB);
-	struct kwq_test_thread thread;
-	struct kwq_quota_ends ends;
+	struct kwq_quota *bobs_quota = bobs->quota;
 	struct creator creator;
+	long patience = kwq_quota_patience;
 
-	WRITE_ONCE(kwq_max_queues, 1);
-	begin_end(test, first);
 	/* A caller waits for queues that count in its quotas, and for no others. */
-	kwq_quota_begin_wait(&ends, second->quota);
-	KUNIT_EXPECT_TRUE(test, kwq_quota_expect_end(&ends));
-	kwq_quota_begin_wait(&ends, bobs->quota);
-	KUNIT_EXPECT_FALSE(test, kwq_quota_expect_end(&ends));
-	kwq_keyed_put(bobs);
-	start_create(test, &thread, &creator);
-	begin_end(test, second);
-	kwq_keyed_free_async(first);
-	kwq_test_thread_join(test, &thread);
+	begin_end(test, first);
+	KUNIT_EXPECT_EQ(test, atomic_read(&first->quota->parent->nr_ending), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&bobs_quota->nr_ending), 0);
+	WRITE_ONCE(kwq_max_user_bytes, kwq_keyed_own_bytes(""));
+	kwq_quota_patience = 1;
+	create_as_alice(&creator);
+	kwq_quota_patience = patience;
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), -EDQUOT);
-	kwq_keyed_free_async(second);
+	kwq_keyed_put(bobs);
+	kwq_keyed_free_async(first);
 }
 
 /* The queue that ends during another call, and the try at which it does. */
 static struct kwq_keyed *to_end;
-static int nr_tries;
 
-/* Replaces kwq_quota_add_queue(). The queue ends after the second refusal. */
-static struct kwq_quota *refuse_and_end(struct user_namespace *ns, kuid_t owner, bool exempt)
+/* Replaces kwq_quota_charge(). The queue ends after the refusal. */
+static bool refuse_and_end(struct kwq_keyed *keyed, u64 bytes)
 {
 	struct kunit *test = kunit_get_current_test();
-	struct kwq_quota *alices = to_end ? to_end->quota : NULL, *quota;
+	struct kwq_quota *quota = keyed->quota;
 
-	kunit_deactivate_static_stub(test, kwq_quota_add_queue);
-	quota = kwq_quota_add_queue(ns, owner, exempt);
-	if (++nr_tries == 2 && to_end) {
-		KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(quota), -EDQUOT);
-		alices->refs++;		/* keeps it for the checks */
-		kwq_keyed_free_async(to_end);
-		kwq_test_wait_until(test, list_empty_careful(&alices->ending));
-		alices->refs--;
-		to_end = NULL;
-	}
-	kunit_activate_static_stub(test, kwq_quota_add_queue, refuse_and_end);
-	return quota;
+	kunit_deactivate_static_stub(test, kwq_quota_charge);
+	KUNIT_EXPECT_FALSE(test, kwq_quota_charge(keyed, bytes));
+	kwq_keyed_free_async(to_end);
+	kwq_test_wait_until(test, !atomic_read(&quota->nr_ending));
+	return false;
 }
 
 /* O4: an end between the refusal and the wait is not missed. */
 static void queue_ends_before_the_wait_for_it(struct kunit *test)
 {
-	struct kwq_keyed *other = create_for(test, &init_user_ns, ALICE);
 	struct creator creator;
 
 	to_end = create_for(test, &init_user_ns, ALICE);
-	nr_tries = 0;
-	WRITE_ONCE(kwq_max_queues, 2);
+	WRITE_ONCE(kwq_max_user_bytes, kwq_keyed_own_bytes(""));
 	begin_end(test, to_end);
-	kunit_activate_static_stub(test, kwq_quota_add_queue, refuse_and_end);
+	kunit_activate_static_stub(test, kwq_quota_charge, refuse_and_end);
 	create_as_alice(&creator);
-	kunit_deactivate_static_stub(test, kwq_quota_add_queue);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), 0);
-	KUNIT_EXPECT_EQ(test, nr_tries, 3);
 	if (!IS_ERR(creator.keyed))
 		kwq_keyed_put(creator.keyed);
-	kwq_keyed_put(other);
 }
 
 static bool yes(struct kwq_keyed *keyed)
@@ -805,7 +812,7 @@ static void queue_that_is_worked_on_ends_elsewhere(struct kunit *test)
 	kunit_deactivate_static_stub(test, kwq_keyed_free_async);
 	kunit_deactivate_static_stub(test, kwq_keyed_is_worked_on);
 	KUNIT_ASSERT_PTR_EQ(test, handed_over, keyed);
-	KUNIT_EXPECT_TRUE(test, list_is_singular(&keyed->quota->ending));
+	KUNIT_EXPECT_EQ(test, atomic_read(&keyed->quota->nr_ending), 1);
 	kwq_keyed_free_async(keyed);
 }
 
@@ -851,18 +858,17 @@ static void raised_limit_of_the_machine_is_told(struct kunit *test)
 }
 
 /* O4: a caller that waits for a queue to end gets one at once. */
-static void raised_limit_of_queues_ends_the_wait(struct kunit *test)
+static void raised_limit_ends_the_wait_of_a_create(struct kunit *test)
 {
 	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
 	struct kwq_test_thread thread;
 	struct creator creator;
+	u64 own = kwq_keyed_own_bytes("");
 
-	KUNIT_EXPECT_EQ(test, set(&kwq_quota_queues_ops, &kwq_max_queues, 1), 0);
+	KUNIT_EXPECT_EQ(test, set(&kwq_quota_bytes_ops, &kwq_max_user_bytes, own), 0);
 	begin_end(test, keyed);
 	start_create(test, &thread, &creator);
-	KUNIT_EXPECT_EQ(test, kwq_quota_queues_ops.set("-1", &(struct kernel_param){
-		.arg = &kwq_max_queues }), -EINVAL);
-	KUNIT_EXPECT_EQ(test, set(&kwq_quota_queues_ops, &kwq_max_queues, 2), 0);
+	KUNIT_EXPECT_EQ(test, set(&kwq_quota_bytes_ops, &kwq_max_user_bytes, 2 * own), 0);
 	kwq_test_thread_join(test, &thread);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), 0);
 	if (!IS_ERR(creator.keyed))
@@ -886,15 +892,16 @@ static struct kunit_case quota_test_cases[] = {
 	KUNIT_CASE(queue_itself_counts),
 	KUNIT_CASE(no_memory_for_a_quota),
 	KUNIT_CASE(large_queue_is_freed_elsewhere),
+	KUNIT_CASE(closed_queue_is_no_queue),
 	KUNIT_CASE(create_waits_for_what_is_being_freed),
 	KUNIT_CASE(end_wakes_all),
 	KUNIT_CASE(signal_ends_the_wait_of_a_create),
-	KUNIT_CASE(create_waits_for_no_later_end),
+	KUNIT_CASE(wait_of_a_create_has_an_end),
 	KUNIT_CASE(queue_ends_before_the_wait_for_it),
 	KUNIT_CASE(queue_that_is_worked_on_ends_elsewhere),
 	KUNIT_CASE(raised_limit_of_a_user_is_told),
 	KUNIT_CASE(raised_limit_of_the_machine_is_told),
-	KUNIT_CASE(raised_limit_of_queues_ends_the_wait),
+	KUNIT_CASE(raised_limit_ends_the_wait_of_a_create),
 	{}
 };
 
