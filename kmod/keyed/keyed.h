@@ -37,8 +37,6 @@ struct poll_table_struct;
  * @nr_queues: queues here and in all quotas below, without exempt ones; protected by
  *	quota_lock
  * @nr_exempt: the same for exempt queues; protected by quota_lock
- * @nr_ending: queues here and in all quotas below that a worker is to free, and whose bytes still
- *	count. Only used in quotas of users of the initial user namespace
  * @bytes: bytes charged for the queues in @nr_queues
  * @call_bytes: bytes of calls of this user that may take long: see kwq_quota_charge_call()
  * @exempt_bytes: bytes charged for the queues in @nr_exempt, and for such calls of exempt handles;
@@ -54,7 +52,6 @@ struct kwq_quota {
 	unsigned int refs;
 	unsigned int nr_queues;
 	unsigned int nr_exempt;
-	atomic_t nr_ending;
 	atomic64_t bytes;
 	atomic64_t call_bytes;
 	atomic64_t exempt_bytes;
@@ -1298,11 +1295,8 @@ int kwq_names_permit(const struct kwq_keyed *keyed, u32 want);
 void kwq_quota_register(void);
 struct kwq_quota *kwq_quota_add_queue(struct user_namespace *ns, kuid_t owner, bool exempt);
 void kwq_quota_remove_queue(struct kwq_quota *quota, bool exempt);
-void kwq_quota_begin_end(struct kwq_quota *quota);
-void kwq_quota_finish_end(struct kwq_quota *quota);
 struct kwq_quota *kwq_quota_refuser(const struct kwq_keyed *keyed, u64 bytes);
 bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes);
-int kwq_quota_charge_new(struct kwq_keyed *keyed);
 void kwq_quota_charge_anyway(struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_uncharge(struct kwq_keyed *keyed, u64 bytes);
 bool kwq_quota_is_short(const struct kwq_keyed *keyed);
@@ -1323,8 +1317,6 @@ extern unsigned long kwq_max_user_bytes;
 extern unsigned long kwq_max_total_bytes;
 #if IS_ENABLED(CONFIG_KUNIT)
 struct kwq_quota *kwq_new_quota(gfp_t gfp);
-extern wait_queue_head_t kwq_quota_ended;
-extern long kwq_quota_patience;
 extern const struct kernel_param_ops kwq_quota_bytes_ops;
 #endif
 

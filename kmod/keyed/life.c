@@ -70,18 +70,18 @@ static void free_memory(struct kwq_keyed *keyed)
 	kfree(keyed);
 }
 
-/* Nobody else uses the queue. Its reference to the quota goes to the caller, who has to put it. */
+/* Nobody else uses the queue. */
 static void free_queue(struct kwq_keyed *keyed)
 {
 	kwq_quota_unwatch(keyed);
 	/* First stop the timer, which makes items ready. */
 	kwq_queue_destroy(&keyed->queue);
 	kwq_keyed_destroy_items(keyed);
-	/* The outbox's end begins first, so that a create which waits for ends waits for both. */
 	if (keyed->outbox)
 		kwq_keyed_put_async(keyed->outbox);
 	/* Last, so that a task that finds room in the quota finds the memory, too. */
 	kwq_quota_uncharge(keyed, keyed->nr_bytes + keyed->gone_bytes + keyed->own_bytes);
+	kwq_quota_put(keyed->quota);
 	free_memory(keyed);
 }
 
@@ -95,12 +95,9 @@ VISIBLE_IF_KUNIT void kwq_keyed_free_async(struct kwq_keyed *keyed)
 static void free_work_fn(struct work_struct *work)
 {
 	struct kwq_keyed *keyed = container_of(work, struct kwq_keyed, free);
-	struct kwq_quota *quota = keyed->quota;
 
 	cancel_work_sync(&keyed->work);
 	free_queue(keyed);
-	kwq_quota_finish_end(quota);
-	kwq_quota_put(quota);
 }
 
 /*
@@ -119,18 +116,12 @@ static void retire_queue(struct kwq_keyed *keyed)
 	INIT_WORK(&keyed->free, free_work_fn);
 }
 
-static void free_queue_async(struct kwq_keyed *keyed)
-{
-	kwq_quota_begin_end(keyed->quota);
-	kwq_keyed_free_async(keyed);
-}
-
 static void release_queue_async(struct kref *ref)
 {
 	struct kwq_keyed *keyed = container_of(ref, struct kwq_keyed, ref);
 
 	retire_queue(keyed);
-	free_queue_async(keyed);
+	kwq_keyed_free_async(keyed);
 }
 
 /* Is a worker running for the queue, or about to? After retire_queue() the answer is final. */
@@ -144,15 +135,12 @@ VISIBLE_IF_KUNIT bool kwq_keyed_is_worked_on(struct kwq_keyed *keyed)
 static void release_queue(struct kref *ref)
 {
 	struct kwq_keyed *keyed = container_of(ref, struct kwq_keyed, ref);
-	struct kwq_quota *quota = keyed->quota;
 
 	retire_queue(keyed);
-	if (keyed->nr_items > FREED_AT_ONCE || kwq_keyed_is_worked_on(keyed)) {
-		free_queue_async(keyed);
-	} else {
+	if (keyed->nr_items > FREED_AT_ONCE || kwq_keyed_is_worked_on(keyed))
+		kwq_keyed_free_async(keyed);
+	else
 		free_queue(keyed);
-		kwq_quota_put(quota);
-	}
 }
 
 static void do_left_work(struct work_struct *work);
@@ -171,17 +159,15 @@ static int charge_queue(struct kwq_keyed *keyed)
 {
 	struct kwq_quota *quota = kwq_quota_add_queue(current_user_ns(), keyed->owner,
 						      keyed->exempt);
-	int err;
 
 	if (IS_ERR(quota))
 		return PTR_ERR(quota);
 	keyed->quota = quota;
-	err = kwq_quota_charge_new(keyed);
-	if (err) {
-		kwq_quota_remove_queue(quota, keyed->exempt);
-		kwq_quota_put(quota);
-	}
-	return err;
+	if (kwq_quota_charge(keyed, keyed->own_bytes))
+		return 0;
+	kwq_quota_remove_queue(quota, keyed->exempt);
+	kwq_quota_put(quota);
+	return -EDQUOT;
 }
 
 /*
@@ -227,7 +213,7 @@ static const struct kwq_key_ops key_ops_with_changes = {
  * The caller's quota is charged. The caller gets the first reference.
  *
  * Context: process; may sleep.
- * Return: the queue, or an ERR_PTR(): -ENOMEM, -EDQUOT or, after a signal, -ERESTARTSYS.
+ * Return: the queue, or an ERR_PTR(): -ENOMEM or -EDQUOT.
  */
 struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 				   const struct kwq_limits *limits)
@@ -455,9 +441,12 @@ static void do_left_work(struct work_struct *work)
  */
 void kwq_keyed_shut_down(struct kwq_keyed *keyed)
 {
+	bool was_shut_down = kwq_shutting_down(&keyed->queue);
+
 	kwq_keyed_close_board(keyed);
 	kwq_begin_shut_down(&keyed->queue);
-	kwq_keyed_end_away(keyed);
+	if (!was_shut_down)
+		kwq_keyed_end_away(keyed);
 	kwq_keyed_note_change(keyed);
 	drop_all_keys(keyed);
 }
@@ -476,6 +465,7 @@ void kwq_keyed_shut_down(struct kwq_keyed *keyed)
  */
 int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *shut_downs)
 {
+	bool was_shut_down = kwq_shutting_down(&keyed->queue);
 	u64 seen;
 
 	kwq_keyed_close_board(keyed);
@@ -483,7 +473,8 @@ int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *s
 	if (since)
 		seen = since - 1;
 	*shut_downs = seen + 1;
-	kwq_keyed_end_away(keyed);
+	if (!was_shut_down)
+		kwq_keyed_end_away(keyed);
 	kwq_keyed_note_change(keyed);
 	drop_all_keys(keyed);
 	return kwq_wait_drained(&keyed->queue, seen, deadline);

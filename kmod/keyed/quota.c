@@ -46,13 +46,6 @@ unsigned long kwq_max_total_bytes;
 
 static DEFINE_MUTEX(quota_lock);
 
-/* Creators of queues that wait until a worker has freed others, or until a limit is raised. */
-VISIBLE_IF_KUNIT wait_queue_head_t kwq_quota_ended =
-	__WAIT_QUEUE_HEAD_INITIALIZER(kwq_quota_ended);
-
-/* How long they wait at most, in jiffies. A worker frees millions of items in that time. */
-VISIBLE_IF_KUNIT long kwq_quota_patience = 10 * HZ;
-
 /* The number of buckets is that of the kernel for struct user_struct. */
 static DEFINE_HASHTABLE(quotas, 7);
 
@@ -112,7 +105,6 @@ static void tell_all(void)
 	hash_for_each(quotas, bucket, quota, node)
 		tell_if_wanted(quota);
 	tell_if_wanted(&machine);
-	wake_up_all(&kwq_quota_ended);
 }
 
 static unsigned long part_of_memory(unsigned int part)
@@ -359,14 +351,6 @@ struct kwq_quota *kwq_quota_add_queue(struct user_namespace *ns, kuid_t owner, b
 	return ERR_PTR(-EDQUOT);
 }
 
-/* The quota in the initial user namespace that counts all queues of this one. */
-static struct kwq_quota *top_of(struct kwq_quota *quota)
-{
-	while (quota->parent != &machine)
-		quota = quota->parent;
-	return quota;
-}
-
 /**
  * kwq_quota_remove_queue() - stop counting a queue
  * @quota: the quota of its owner; the caller keeps the reference
@@ -378,30 +362,6 @@ void kwq_quota_remove_queue(struct kwq_quota *quota, bool exempt)
 {
 	guard(mutex)(&quota_lock);
 	count_queue(quota, exempt, -1);
-}
-
-/**
- * kwq_quota_begin_end() - a worker is about to free a queue
- * @quota: the quota of its owner
- *
- * Context: any.
- */
-void kwq_quota_begin_end(struct kwq_quota *quota)
-{
-	atomic_inc(&top_of(quota)->nr_ending);
-}
-
-/**
- * kwq_quota_finish_end() - a worker has freed a queue
- * @quota: the quota of its owner
- *
- * Context: any.
- */
-void kwq_quota_finish_end(struct kwq_quota *quota)
-{
-	/* Fully ordered, so whoever reads the lower number finds the bytes, too. */
-	atomic_dec_return(&top_of(quota)->nr_ending);
-	wake_up_all(&kwq_quota_ended);
 }
 
 static bool add_up_to(atomic64_t *count, u64 bytes, u64 limit)
@@ -512,40 +472,7 @@ struct kwq_quota *kwq_quota_refuser(const struct kwq_keyed *keyed, u64 bytes)
  */
 bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes)
 {
-	KUNIT_STATIC_STUB_REDIRECT(kwq_quota_charge, keyed, bytes);
 	return charge(keyed->quota, keyed->exempt, OF_QUEUES, bytes, false);
-}
-
-/* Charges a new queue. Returns true if it is charged, or if no queue ends that could make room. */
-static bool charge_or_expect_nothing(struct kwq_keyed *keyed, bool *charged)
-{
-	/* Before it tries: a queue that ends in between is not missed then. */
-	int ending = atomic_read_acquire(&top_of(keyed->quota)->nr_ending);
-
-	*charged = kwq_quota_charge(keyed, keyed->own_bytes);
-	return *charged || !ending;
-}
-
-/**
- * kwq_quota_charge_new() - charge the bytes of a new queue
- * @keyed: the queue
- *
- * A user who has closed a large queue may create another at once. The bytes of the first one count
- * until a worker has freed it, so this waits for that.
- *
- * Context: process; may sleep.
- * Return: 0; -EDQUOT if a quota refuses; -ERESTARTSYS after a signal.
- */
-int kwq_quota_charge_new(struct kwq_keyed *keyed)
-{
-	bool charged;
-	long ret = wait_event_interruptible_timeout(kwq_quota_ended,
-						    charge_or_expect_nothing(keyed, &charged),
-						    kwq_quota_patience);
-
-	if (ret < 0)
-		return ret;
-	return charged ? 0 : -EDQUOT;
 }
 
 /**

@@ -107,7 +107,8 @@ void kwq_leave_room_locked(struct kwq_keyed *keyed, struct kwq_room_wait *wait)
  * @keyed: the queue, shut down
  *
  * An adder joins those that wait for room or for memory before it looks for the shut down. So it
- * is either found here, or it has seen the shut down.
+ * is either found here, or it has seen the shut down. This wakes all who wait in the quotas of the
+ * outbox, so it is called for the first shut down only.
  *
  * Context: process.
  */

@@ -370,8 +370,6 @@ struct kwq_config {
  * - EACCES: KWQ_CREATE_OR_OPEN, and the mode forbids it
  * - EBADF: @outbox is no descriptor, or lacks the right to add
  * - EDQUOT: the user has too many queues, or too much memory in them; see &struct kwq_info
- * - EINTR: a signal, while the call waited for closed queues of the user to be freed, which it
- *   does for 10 s at most
  * - EINVAL: also an @outbox that is no queue, or is not as it has to be
  * - ENAMETOOLONG: the name has no NUL
  */

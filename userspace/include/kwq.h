@@ -185,10 +185,9 @@ struct kwq_item {
  * Return: 0, or -E2BIG (@options has members that this library does not know, or @lease
  * is set and the module has no leases), -EACCES (the mode of the device, or of the
  * existing queue, forbids it), -EBADF (the handle @outbox lacks the right to add),
- * -EDQUOT (this user has too many queues, or too much memory in them), -EEXIST, -EINTR
- * (it waited for closed queues of this user to be freed), -EINVAL (name, flags, mode,
- * clock, limit, lease or outbox), -EMFILE, -ENAMETOOLONG, -ENFILE, -ENODEV (no /dev/kwq:
- * the module is not loaded), -ENOMEM.
+ * -EDQUOT (this user has too many queues, or too much memory in them), -EEXIST, -EINVAL
+ * (name, flags, mode, clock, limit, lease or outbox), -EMFILE, -ENAMETOOLONG, -ENFILE,
+ * -ENODEV (no /dev/kwq: the module is not loaded), -ENOMEM.
  */
 int kwq_create(struct kwq **q, const char *name,
 	       const struct kwq_create_options *options);

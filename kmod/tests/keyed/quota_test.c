@@ -568,7 +568,6 @@ static void large_queue_is_freed_elsewhere(struct kunit *test)
 	KUNIT_ASSERT_PTR_EQ(test, handed_over, keyed);
 	alices = keyed->quota;
 	KUNIT_EXPECT_EQ(test, alices->nr_queues, 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&alices->nr_ending), 1);
 	KUNIT_EXPECT_EQ(test, keyed->nr_bytes + keyed->own_bytes, bytes_of(alices));
 	kwq_keyed_free_async(keyed);
 }
@@ -645,13 +644,6 @@ static void begin_end(struct kunit *test, struct kwq_keyed *keyed)
 	kunit_deactivate_static_stub(test, kwq_keyed_free_async);
 }
 
-static void start_create(struct kunit *test, struct kwq_test_thread *thread,
-			 struct creator *creator)
-{
-	kwq_test_thread_start(test, thread, create_as_alice, creator);
-	kwq_test_wait_until(test, kwq_test_nr_sleepers(&kwq_quota_ended) == 1);
-}
-
 /* O4: a queue that is closed is none of its user's any more, even before it is freed. */
 static void closed_queue_is_no_queue(struct kunit *test)
 {
@@ -669,138 +661,12 @@ static void closed_queue_is_no_queue(struct kunit *test)
 	kwq_keyed_free_async(keyed);
 }
 
-/* O4: after a large queue is closed, its user can create another one. */
-static void create_waits_for_what_is_being_freed(struct kunit *test)
-{
-	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
-	struct kwq_test_thread thread;
-	struct creator creator;
-
-	WRITE_ONCE(kwq_max_user_bytes, kwq_keyed_own_bytes(""));
-	create_as_alice(&creator);
-	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), -EDQUOT);
-	begin_end(test, keyed);
-
-	start_create(test, &thread, &creator);
-	kwq_keyed_free_async(keyed);
-	kwq_test_thread_join(test, &thread);
-	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), 0);
-	if (!IS_ERR(creator.keyed))
-		kwq_keyed_put(creator.keyed);
-}
-
-/* O4: all callers that wait for an end try again, and one finds room. */
-static void end_wakes_all(struct kunit *test)
-{
-	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
-	struct kwq_test_thread threads[3];
-	struct creator creators[3];
-	int i, made = 0;
-
-	WRITE_ONCE(kwq_max_user_bytes, kwq_keyed_own_bytes(""));
-	begin_end(test, keyed);
-	for (i = 0; i < 3; i++) {
-		kwq_test_thread_start(test, &threads[i], create_as_alice, &creators[i]);
-		kwq_test_wait_until(test, kwq_test_nr_sleepers(&kwq_quota_ended) == i + 1);
-	}
-	kwq_keyed_free_async(keyed);
-	for (i = 0; i < 3; i++)
-		kwq_test_thread_join(test, &threads[i]);
-	for (i = 0; i < 3; i++) {
-		if (IS_ERR(creators[i].keyed)) {
-			KUNIT_EXPECT_EQ(test, PTR_ERR(creators[i].keyed), -EDQUOT);
-			continue;
-		}
-		made++;
-		kwq_keyed_put(creators[i].keyed);
-	}
-	KUNIT_EXPECT_EQ(test, made, 1);
-}
-
-static void create_with_a_signal(void *data)
-{
-	allow_signal(SIGUSR1);
-	create_as_alice(data);
-}
-
-/* Q9: a signal that does not kill ends the wait, too; the call may be restarted. */
-static void signal_ends_the_wait_of_a_create(struct kunit *test)
-{
-	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
-	struct kwq_test_thread thread;
-	struct creator creator;
-
-	WRITE_ONCE(kwq_max_user_bytes, kwq_keyed_own_bytes(""));
-	begin_end(test, keyed);
-	kwq_test_thread_start(test, &thread, create_with_a_signal, &creator);
-	kwq_test_wait_until(test, kwq_test_nr_sleepers(&kwq_quota_ended) == 1);
-	send_sig(SIGUSR1, thread.task, 1);
-	kwq_test_thread_join(test, &thread);
-	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), -ERESTARTSYS);
-	KUNIT_EXPECT_EQ(test, keyed->quota->nr_queues, 0);
-	kwq_keyed_free_async(keyed);
-}
-
-/* O8: others that keep closing large queues do not prolong the wait for ever. */
-static void wait_of_a_create_has_an_end(struct kunit *test)
-{
-	struct quota_test *t = test->priv;
-	struct kwq_keyed *first = create_for(test, &t->ns, FIRST);
-	struct kwq_keyed *bobs = create_for(test, &init_user_ns, BOB);
-	struct kwq_quota *bobs_quota = bobs->quota;
-	struct creator creator;
-	long patience = kwq_quota_patience;
-
-	/* A caller waits for queues that count in its quotas, and for no others. */
-	begin_end(test, first);
-	KUNIT_EXPECT_EQ(test, atomic_read(&first->quota->parent->nr_ending), 1);
-	KUNIT_EXPECT_EQ(test, atomic_read(&bobs_quota->nr_ending), 0);
-	WRITE_ONCE(kwq_max_user_bytes, kwq_keyed_own_bytes(""));
-	kwq_quota_patience = 1;
-	create_as_alice(&creator);
-	kwq_quota_patience = patience;
-	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), -EDQUOT);
-	kwq_keyed_put(bobs);
-	kwq_keyed_free_async(first);
-}
-
-/* The queue that ends during another call, and the try at which it does. */
-static struct kwq_keyed *to_end;
-
-/* Replaces kwq_quota_charge(). The queue ends after the refusal. */
-static bool refuse_and_end(struct kwq_keyed *keyed, u64 bytes)
-{
-	struct kunit *test = kunit_get_current_test();
-	struct kwq_quota *quota = keyed->quota;
-
-	kunit_deactivate_static_stub(test, kwq_quota_charge);
-	KUNIT_EXPECT_FALSE(test, kwq_quota_charge(keyed, bytes));
-	kwq_keyed_free_async(to_end);
-	kwq_test_wait_until(test, !atomic_read(&quota->nr_ending));
-	return false;
-}
-
-/* O4: an end between the refusal and the wait is not missed. */
-static void queue_ends_before_the_wait_for_it(struct kunit *test)
-{
-	struct creator creator;
-
-	to_end = create_for(test, &init_user_ns, ALICE);
-	WRITE_ONCE(kwq_max_user_bytes, kwq_keyed_own_bytes(""));
-	begin_end(test, to_end);
-	kunit_activate_static_stub(test, kwq_quota_charge, refuse_and_end);
-	create_as_alice(&creator);
-	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), 0);
-	if (!IS_ERR(creator.keyed))
-		kwq_keyed_put(creator.keyed);
-}
-
 static bool yes(struct kwq_keyed *keyed)
 {
 	return true;
 }
 
-/* O4 O6: a queue whose items a worker still drops counts as one that ends. */
+/* O4 O6: another worker frees a queue whose items a worker still drops. */
 static void queue_that_is_worked_on_ends_elsewhere(struct kunit *test)
 {
 	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
@@ -812,7 +678,6 @@ static void queue_that_is_worked_on_ends_elsewhere(struct kunit *test)
 	kunit_deactivate_static_stub(test, kwq_keyed_free_async);
 	kunit_deactivate_static_stub(test, kwq_keyed_is_worked_on);
 	KUNIT_ASSERT_PTR_EQ(test, handed_over, keyed);
-	KUNIT_EXPECT_EQ(test, atomic_read(&keyed->quota->nr_ending), 1);
 	kwq_keyed_free_async(keyed);
 }
 
@@ -857,25 +722,6 @@ static void raised_limit_of_the_machine_is_told(struct kunit *test)
 	raised_limit_is_told(test, &kwq_max_total_bytes);
 }
 
-/* O4: a caller that waits for a queue to end gets one at once. */
-static void raised_limit_ends_the_wait_of_a_create(struct kunit *test)
-{
-	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
-	struct kwq_test_thread thread;
-	struct creator creator;
-	u64 own = kwq_keyed_own_bytes("");
-
-	KUNIT_EXPECT_EQ(test, set(&kwq_quota_bytes_ops, &kwq_max_user_bytes, own), 0);
-	begin_end(test, keyed);
-	start_create(test, &thread, &creator);
-	KUNIT_EXPECT_EQ(test, set(&kwq_quota_bytes_ops, &kwq_max_user_bytes, 2 * own), 0);
-	kwq_test_thread_join(test, &thread);
-	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), 0);
-	if (!IS_ERR(creator.keyed))
-		kwq_keyed_put(creator.keyed);
-	kwq_keyed_free_async(keyed);
-}
-
 static struct kunit_case quota_test_cases[] = {
 	KUNIT_CASE(owner_of_a_namespace_has_one_quota),
 	KUNIT_CASE(queues_count_above),
@@ -893,15 +739,9 @@ static struct kunit_case quota_test_cases[] = {
 	KUNIT_CASE(no_memory_for_a_quota),
 	KUNIT_CASE(large_queue_is_freed_elsewhere),
 	KUNIT_CASE(closed_queue_is_no_queue),
-	KUNIT_CASE(create_waits_for_what_is_being_freed),
-	KUNIT_CASE(end_wakes_all),
-	KUNIT_CASE(signal_ends_the_wait_of_a_create),
-	KUNIT_CASE(wait_of_a_create_has_an_end),
-	KUNIT_CASE(queue_ends_before_the_wait_for_it),
 	KUNIT_CASE(queue_that_is_worked_on_ends_elsewhere),
 	KUNIT_CASE(raised_limit_of_a_user_is_told),
 	KUNIT_CASE(raised_limit_of_the_machine_is_told),
-	KUNIT_CASE(raised_limit_ends_the_wait_of_a_create),
 	{}
 };
 

@@ -614,7 +614,35 @@ static void end_of_a_queue_ends_waits_in_its_outbox(struct kunit *test)
 		kwq_handle_close(fronts[i]);
 }
 
-/* The same if the shut down comes after the add was refused. */
+static int count_wake(struct wait_queue_entry *entry, unsigned int mode, int flags, void *key)
+{
+	++*(int *)entry->private;
+	return 0;
+}
+
+/* O8: whoever shuts a queue down again and again does not wake others of the outbox's owner. */
+static void further_shut_downs_wake_nobody(struct kunit *test)
+{
+	struct room_test *t = test->priv;
+	struct kwq_handle *front = make_front(test);
+	struct kwq_quota *quota = t->keyed->quota;
+	struct wait_queue_entry entry;
+	u64 shut_downs;
+	int told = 0;
+
+	init_waitqueue_func_entry(&entry, count_wake);
+	entry.private = &told;
+	add_wait_queue(&quota->room, &entry);
+	kwq_keyed_shut_down(front->keyed);
+	KUNIT_EXPECT_EQ(test, told, 1);
+	kwq_keyed_shut_down(front->keyed);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_drain(front->keyed, KTIME_MAX, 0, &shut_downs), 0);
+	KUNIT_EXPECT_EQ(test, told, 1);
+	remove_wait_queue(&quota->room, &entry);
+	kwq_handle_close(front);
+}
+
+/* Q8: a shut down that comes after the add was refused. */
 static void shut_down_before_a_wait_in_the_outbox(struct kunit *test)
 {
 	struct room_test *t = test->priv;
@@ -724,6 +752,7 @@ static struct kunit_case room_test_cases[] = {
 	KUNIT_CASE(adder_without_memory_leaves_its_room),
 	KUNIT_CASE(shut_down_ends_waits_in_a_quota),
 	KUNIT_CASE(end_of_a_queue_ends_waits_in_its_outbox),
+	KUNIT_CASE(further_shut_downs_wake_nobody),
 	KUNIT_CASE(shut_down_before_a_wait_in_the_outbox),
 	KUNIT_CASE(adders_of_a_remembered_key),
 	KUNIT_CASE(sleeper_gives_its_stock_back),
