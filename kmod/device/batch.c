@@ -255,10 +255,8 @@ static __always_inline u32 execute_entries(struct kwq_handle *handle,
 				break;
 		}
 	}
-	if (kind->makes_items) {
+	if (kind->makes_items)
 		kwq_stock_empty(&run.stock, keyed);
-		kwq_keyed_provide(keyed);
-	}
 	return run.at;
 }
 

@@ -205,7 +205,6 @@ static s32 execute_with_extra(struct kwq_handle *handle, const struct kwq_batch_
 			break;
 	}
 	kwq_stock_empty(&stock, keyed);
-	kwq_keyed_provide(keyed);
 	return ret;
 }
 

@@ -14,10 +14,26 @@ static struct kwq_keyed_group *group_of_node(struct kwq_node *node)
 	return container_of(node, struct kwq_keyed_group, by_name);
 }
 
-static u32 hash_of_group(const struct kwq_table *table, const struct kwq_node *node)
+static u32 hash_of_group(const struct kwq_node *node)
 {
 	return container_of_const(node, struct kwq_keyed_group, by_name)->hash;
 }
+
+static void *new_page_of_groups(struct kwq_table *table)
+{
+	return kwq_keyed_new_page(container_of(table, struct kwq_keyed_groups, table)->keyed);
+}
+
+static void free_page_of_groups(struct kwq_table *table, void *page)
+{
+	kwq_keyed_free_page(container_of(table, struct kwq_keyed_groups, table)->keyed, page);
+}
+
+static const struct kwq_table_ops ops_of_groups = {
+	.hash = hash_of_group,
+	.new_page = new_page_of_groups,
+	.drop_page = free_page_of_groups,
+};
 
 /**
  * kwq_keyed_group_bytes() - bytes that the allocator uses for a group
@@ -75,7 +91,8 @@ int kwq_keyed_init_order(struct kwq_keyed *keyed)
 	if (!limits->groups)
 		return 0;
 	kwq_core_group_items(core, limits->group_limit);
-	kwq_table_init(&groups->table, &groups->top, hash_of_group);
+	groups->keyed = keyed;
+	kwq_table_init(&groups->table, &groups->top, &ops_of_groups);
 	keyed->owes |= KWQ_OWES_SWEEP;
 	return 0;
 }
@@ -121,8 +138,7 @@ bool kwq_keyed_lacks_group(struct kwq_keyed *keyed, const struct kwq_extras *ext
 
 	lockdep_assert_held(&keyed->queue.lock);
 	stock->wants_group = name->len && !extras->found &&
-			     (!stock->group || stock->group_len != name->len ||
-			      kwq_table_is_crowded(&kwq_groups_of(keyed)->table));
+			     (!stock->group || stock->group_len != name->len);
 	return stock->wants_group;
 }
 
@@ -191,20 +207,13 @@ noinline void kwq_keyed_leave_group(struct kwq_keyed *keyed, struct kwq_keyed_it
 /**
  * kwq_stock_fill_group() - allocate a new group
  * @stock: the stock; kwq_keyed_lacks_group() was true, and the group is charged
- * @keyed: the queue for which it is
  * @name: the group's name
  *
  * Context: process; may sleep.
  * Return: true; false without memory.
  */
-noinline bool kwq_stock_fill_group(struct kwq_stock *stock, struct kwq_keyed *keyed,
-				   const struct kwq_key *name)
+noinline bool kwq_stock_fill_group(struct kwq_stock *stock, const struct kwq_key *name)
 {
-	struct kwq_table *table = &kwq_groups_of(keyed)->table;
-	int pages = READ_ONCE(table->pages_wanted);
-
-	if (pages && !kwq_keyed_enlarge(keyed, table, pages))
-		return false;
 	stock->group_len = name->len;
 	stock->group = kmalloc(struct_size_t(struct kwq_keyed_group, name, name->len),
 			       GFP_KERNEL_ACCOUNT);
@@ -258,7 +267,6 @@ void kwq_keyed_sweep_groups(struct kwq_keyed *keyed, struct kwq_swept *swept)
 		kg->by_name.next = swept->groups;
 		swept->groups = &kg->by_name;
 	}
-	swept->pages = kwq_keyed_take_unused_pages(keyed, table);
 }
 
 static void free_groups(struct kwq_node *node)
@@ -281,7 +289,6 @@ static void free_groups(struct kwq_node *node)
 void kwq_keyed_free_swept(const struct kwq_swept *swept)
 {
 	free_groups(swept->groups);
-	kwq_free_pages_unused(swept->pages);
 }
 
 /**
@@ -299,8 +306,6 @@ void kwq_keyed_destroy_order(struct kwq_keyed *keyed)
 		table = &kwq_groups_of(keyed)->table;
 		while (table->nr_buckets) {
 			free_groups(kwq_table_empty_last(table));
-			kwq_free_pages_unused(table->unused);
-			table->unused = NULL;
 			cond_resched();
 		}
 	}

@@ -239,8 +239,6 @@ static int get_some_locked(struct kwq_handle *handle, struct kwq_got_buffer *buf
 	u32 nr;
 
 	buffer->keys_len = 0;
-	if (kwq_table_is_crowded(&keyed->tickets))
-		return -ENOMEM;
 	for (nr = 0; nr < most; nr++) {
 		item = kwq_core_peek(&keyed->queue.core, now);
 		if (!item)
@@ -357,19 +355,14 @@ static __always_inline void note_caller(struct kwq_handle *handle)
  *
  * Context: process; may sleep.
  * Return: how many items were got, at least one. -EMSGSIZE if the key of the first item
- * does not fit. -EDQUOT if calls of the handle's user have too many values already. -ENOMEM if
- * the table of tickets is too crowded. Else the error of kwq_wait_locked().
+ * does not fit. -EDQUOT if calls of the handle's user have too many values already. Else the error
+ * of kwq_wait_locked().
  */
 __flatten int kwq_handle_get(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
 			     const struct kwq_patience *patience)
 {
-	int ret;
-
 	note_caller(handle);
-	do {
-		ret = get_or_wait(handle, buffer, patience);
-	} while (kwq_keyed_provide(handle->keyed) && ret == -ENOMEM);
-	return ret;
+	return get_or_wait(handle, buffer, patience);
 }
 
 /**
@@ -518,7 +511,6 @@ int kwq_handle_done_and_get(struct kwq_handle *handle, u64 ticket, u32 done_flag
 	if (can_get_locked(keyed))
 		nr = get_some_locked(handle, buffer, now);
 	kwq_keyed_unlock(keyed, flags);
-	kwq_keyed_provide(keyed);
 	return max(nr, 0);
 }
 

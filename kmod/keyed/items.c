@@ -420,7 +420,7 @@ static bool alloc_charged(struct kwq_stock *stock, struct kwq_keyed *keyed,
 		kwq_quota_uncharge(keyed, kwq_item_bytes(keyed, key->len));
 		ret = false;
 	}
-	if (stock->wants_group && !kwq_stock_fill_group(stock, keyed, &extras->group)) {
+	if (stock->wants_group && !kwq_stock_fill_group(stock, &extras->group)) {
 		kwq_quota_uncharge(keyed, kwq_keyed_group_bytes(extras->group.len));
 		ret = false;
 	}
@@ -472,7 +472,7 @@ int kwq_stock_fill(struct kwq_stock *stock, struct kwq_keyed *keyed, const struc
 	}
 	if (!alloc_charged(stock, keyed, key, extras))
 		return -ENOMEM;
-	return kwq_keyed_provide(keyed) ? 0 : -ENOMEM;
+	return 0;
 }
 
 /**
@@ -556,7 +556,7 @@ inline bool kwq_keyed_lacks_item(const struct kwq_keyed *keyed, struct kwq_stock
 				 u32 key_len)
 {
 	stock->wants_item = !has_item(keyed, stock, key_len);
-	return stock->wants_item || kwq_table_is_crowded(&keyed->table);
+	return stock->wants_item;
 }
 
 static struct kwq_keyed_item *take_item(struct kwq_keyed *keyed,
@@ -574,15 +574,84 @@ static struct kwq_keyed_item *take_item(struct kwq_keyed *keyed,
 	return item_of(node);
 }
 
-static u32 hash_of_key(const struct kwq_table *table, const struct kwq_node *node)
+VISIBLE_IF_KUNIT void *kwq_new_page(gfp_t gfp)
+{
+	KUNIT_STATIC_STUB_REDIRECT(kwq_new_page, gfp);
+	return (void *)get_zeroed_page(gfp);
+}
+
+/**
+ * kwq_keyed_new_page() - get a page for a table of a queue
+ * @keyed: the queue; its lock held
+ *
+ * A quota does not refuse it, because with fewer buckets every walk under the lock would be longer.
+ *
+ * Return: the page; NULL without memory.
+ */
+void *kwq_keyed_new_page(struct kwq_keyed *keyed)
+{
+	void *page = kwq_new_page(GFP_NOWAIT | __GFP_ACCOUNT | __GFP_NOWARN);
+
+	if (page) {
+		keyed->own_bytes += PAGE_SIZE;
+		kwq_quota_charge_anyway(keyed, PAGE_SIZE);
+	}
+	return page;
+}
+
+/**
+ * kwq_keyed_free_page() - take a page back from a table of a queue
+ * @keyed: the queue; its lock held, or nobody else uses it
+ * @page: the page. The unlock gives its bytes back
+ */
+void kwq_keyed_free_page(struct kwq_keyed *keyed, void *page)
+{
+	free_page((unsigned long)page);
+	keyed->own_bytes -= PAGE_SIZE;
+	keyed->gone_bytes += PAGE_SIZE;
+}
+
+static u32 hash_of_key(const struct kwq_node *node)
 {
 	return container_of(node, struct kwq_keyed_item, by_key)->hash;
 }
 
-static u32 hash_of_ticket(const struct kwq_table *table, const struct kwq_node *node)
+static void *new_page_of_keys(struct kwq_table *table)
+{
+	return kwq_keyed_new_page(container_of(table, struct kwq_keyed, table));
+}
+
+static void free_page_of_keys(struct kwq_table *table, void *page)
+{
+	kwq_keyed_free_page(container_of(table, struct kwq_keyed, table), page);
+}
+
+static const struct kwq_table_ops ops_of_keys = {
+	.hash = hash_of_key,
+	.new_page = new_page_of_keys,
+	.drop_page = free_page_of_keys,
+};
+
+static u32 hash_of_ticket(const struct kwq_node *node)
 {
 	return kwq_ticket_hash(container_of(node, struct kwq_keyed_item, by_ticket)->ticket);
 }
+
+static void *new_page_of_tickets(struct kwq_table *table)
+{
+	return kwq_keyed_new_page(container_of(table, struct kwq_keyed, tickets));
+}
+
+static void free_page_of_tickets(struct kwq_table *table, void *page)
+{
+	kwq_keyed_free_page(container_of(table, struct kwq_keyed, tickets), page);
+}
+
+static const struct kwq_table_ops ops_of_tickets = {
+	.hash = hash_of_ticket,
+	.new_page = new_page_of_tickets,
+	.drop_page = free_page_of_tickets,
+};
 
 /**
  * kwq_keyed_init_items() - initialise a queue's items and tables
@@ -598,8 +667,8 @@ int kwq_keyed_init_items(struct kwq_keyed *keyed)
 
 	if (!tops)
 		return -ENOMEM;
-	kwq_table_init(&keyed->table, &tops[0], hash_of_key);
-	kwq_table_init(&keyed->tickets, &tops[1], hash_of_ticket);
+	kwq_table_init(&keyed->table, &tops[0], &ops_of_keys);
+	kwq_table_init(&keyed->tickets, &tops[1], &ops_of_tickets);
 	keyed->items_have_more = keyed->limits.lease || keyed->limits.values ||
 				 keyed->limits.groups || keyed->limits.changes;
 	keyed->small_bytes = small_bytes[kwq_item_kind(keyed)];
@@ -610,29 +679,6 @@ int kwq_keyed_init_items(struct kwq_keyed *keyed)
 	init_waitqueue_func_entry(&keyed->in_quota, kwq_quota_tell_pollers);
 	INIT_LIST_HEAD(&keyed->in_quota.entry);
 	return 0;
-}
-
-/**
- * kwq_free_pages_unused() - free pages of a table
- * @page: the first of @unused of a table; NULL for none
- *
- * Context: process; may sleep.
- */
-noinline void kwq_free_pages_unused(void *page)
-{
-	void *next;
-
-	for (; page; page = next) {
-		next = *(void **)page;
-		free_page((unsigned long)page);
-		cond_resched();
-	}
-}
-
-static void free_unused(struct kwq_table *table)
-{
-	kwq_free_pages_unused(table->unused);
-	table->unused = NULL;
 }
 
 /**
@@ -648,12 +694,10 @@ void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
 	kwq_values_free(keyed->gone_values);
 	while (keyed->table.nr_buckets) {
 		free_in_table(keyed, kwq_table_empty_last(&keyed->table));
-		free_unused(&keyed->table);
 		cond_resched();
 	}
 	while (keyed->tickets.nr_buckets) {
 		kwq_table_empty_last(&keyed->tickets);
-		free_unused(&keyed->tickets);
 		cond_resched();
 	}
 	kwq_keyed_free_board(keyed);
@@ -661,61 +705,6 @@ void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
 	/* The top levels of both tables. */
 	kfree(keyed->table.top);
 	kwq_keyed_destroy_order(keyed);
-}
-
-VISIBLE_IF_KUNIT void *kwq_new_page(gfp_t gfp)
-{
-	KUNIT_STATIC_STUB_REDIRECT(kwq_new_page, gfp);
-	return (void *)get_zeroed_page(gfp);
-}
-
-/**
- * kwq_keyed_enlarge() - give a table the pages that it wants
- * @keyed: the queue
- * @table: one of its tables
- * @nr: @table->pages_wanted, read without the lock
- *
- * Without memory the table keeps its buckets, with more nodes in each. Allocation only
- * tries hard, and may invoke the OOM killer, if the table is too crowded.
- *
- * Context: process; may sleep.
- * Return: false if the table is too crowded to take more nodes.
- */
-noinline bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr)
-{
-	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
-	void *pages[2] = {};
-	unsigned long flags;
-	bool takes_more;
-	int given, taken = 0;
-
-	/* data_race(): if it becomes crowded a moment later, the next add comes here again */
-	if (!data_race(kwq_table_is_crowded(table)))
-		gfp |= __GFP_NORETRY;
-
-	/* Not refused: with fewer buckets every walk under the lock would be longer. */
-	kwq_quota_charge_anyway(keyed, nr * PAGE_SIZE);
-	for (given = 0; given < nr; given++) {
-		pages[given] = kwq_new_page(gfp);
-		if (!pages[given])
-			break;
-	}
-	spin_lock_irqsave(&keyed->queue.lock, flags);
-	kwq_table_give_pages(table, pages);
-	while (taken < given && !pages[taken])
-		taken++;
-	keyed->own_bytes += taken * PAGE_SIZE;
-	takes_more = !kwq_table_is_crowded(table);
-	/*
-	 * Also frees items whose lease expired, so that a process that only calls Get does
-	 * not accumulate them.
-	 */
-	kwq_keyed_unlock(keyed, flags);
-	free_page((unsigned long)pages[0]);
-	free_page((unsigned long)pages[1]);
-	if (taken < nr)
-		kwq_quota_uncharge(keyed, (nr - taken) * PAGE_SIZE);
-	return takes_more;
 }
 
 static noinline void leave_remembered(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
@@ -1023,27 +1012,6 @@ u64 kwq_keyed_drop_remembered(struct kwq_keyed *keyed, u64 bytes)
 	return dropped;
 }
 
-/**
- * kwq_keyed_take_unused_pages() - give up the pages that a table does not use any more
- * @keyed: the queue; its lock held
- * @table: one of its tables
- *
- * Return: the pages, for kwq_free_pages_unused(); NULL for none.
- */
-noinline void *kwq_keyed_take_unused_pages(struct kwq_keyed *keyed, struct kwq_table *table)
-{
-	u64 bytes = (u64)table->nr_unused * PAGE_SIZE;
-	void *pages = table->unused;
-
-	if (!pages)
-		return NULL;
-	table->unused = NULL;
-	table->nr_unused = 0;
-	keyed->own_bytes -= bytes;
-	keyed->gone_bytes += bytes;
-	return pages;
-}
-
 /* More groups than this hold has moved may be unused after the timer's turns. */
 static void sweep_groups(struct kwq_keyed *keyed, struct kwq_swept *swept)
 {
@@ -1055,25 +1023,14 @@ static void sweep_groups(struct kwq_keyed *keyed, struct kwq_swept *swept)
 static __always_inline void unlock_and_free(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock)
 {
-	void *unused_by_key = keyed->table.unused;
-	void *unused_by_ticket = keyed->tickets.unused;
 	struct kwq_node *gone = keyed->gone;
-	u64 bytes;
+	u64 bytes = keyed->gone_bytes;
 
 	keyed->gone = NULL;
-	if (unlikely(unused_by_key || unused_by_ticket)) {
-		kwq_keyed_take_unused_pages(keyed, &keyed->table);
-		kwq_keyed_take_unused_pages(keyed, &keyed->tickets);
-	}
-	bytes = keyed->gone_bytes;
 	keyed->gone_bytes = 0;
 	kwq_unlock(&keyed->queue, flags);
 	if (gone)
 		free_items(keyed, gone);
-	if (unlikely(unused_by_key))
-		kwq_free_pages_unused(unused_by_key);
-	if (unlikely(unused_by_ticket))
-		kwq_free_pages_unused(unused_by_ticket);
 	if (bytes)
 		kwq_quota_uncharge(keyed, bytes);
 }

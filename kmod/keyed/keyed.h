@@ -185,6 +185,7 @@ struct kwq_keyed_group {
  * struct kwq_keyed_groups - the groups of a queue
  * @order: what the core knows of groups and aging. A queue with aging, but without groups, has only
  *	this
+ * @keyed: the queue; constant
  * @table: groups by name
  * @top: top level of the table
  *
@@ -192,6 +193,7 @@ struct kwq_keyed_group {
  */
 struct kwq_keyed_groups {
 	struct kwq_order order;
+	struct kwq_keyed *keyed;
 	struct kwq_table table;
 	struct kwq_table_top top;
 };
@@ -609,11 +611,9 @@ struct kwq_stock {
 /**
  * struct kwq_swept - groups that are gone, to be freed without the lock
  * @groups: the groups, linked by @by_name
- * @pages: pages that their table does not need any more
  */
 struct kwq_swept {
 	struct kwq_node *groups;
-	void *pages;
 };
 
 /**
@@ -725,11 +725,10 @@ u64 kwq_keyed_own_bytes(const char *name);
 void kwq_keyed_count_limiters(struct kwq_keyed *keyed);
 int kwq_keyed_init_items(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_items(struct kwq_keyed *keyed);
-bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr);
+void *kwq_keyed_new_page(struct kwq_keyed *keyed);
+void kwq_keyed_free_page(struct kwq_keyed *keyed, void *page);
 u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len);
 u32 kwq_value_bytes(const struct kwq_value *value);
-void *kwq_keyed_take_unused_pages(struct kwq_keyed *keyed, struct kwq_table *table);
-void kwq_free_pages_unused(void *page);
 bool kwq_keyed_lacks_item(const struct kwq_keyed *keyed, struct kwq_stock *stock, u32 key_len);
 int kwq_keyed_find_room(struct kwq_keyed *keyed, const struct kwq_need *need,
 			struct kwq_stock *stock);
@@ -894,28 +893,6 @@ static inline struct kwq_keyed_item *kwq_keyed_find(struct kwq_keyed *keyed,
 	return NULL;
 }
 
-/**
- * kwq_keyed_provide() - give the tables the pages that they want
- * @keyed: the queue
- *
- * Call it after adds and hand-outs.
- *
- * Context: process; may sleep.
- * Return: false if a table is too crowded and there is no memory for it.
- */
-static inline bool kwq_keyed_provide(struct kwq_keyed *keyed)
-{
-	int by_key = READ_ONCE(keyed->table.pages_wanted);
-	int by_ticket = READ_ONCE(keyed->tickets.pages_wanted);
-	bool ret = true;
-
-	if (unlikely(by_key))
-		ret = kwq_keyed_enlarge(keyed, &keyed->table, by_key);
-	if (unlikely(by_ticket))
-		ret &= kwq_keyed_enlarge(keyed, &keyed->tickets, by_ticket);
-	return ret;
-}
-
 #if IS_ENABLED(CONFIG_KUNIT)
 void *kwq_new_page(gfp_t gfp);
 #endif
@@ -1072,8 +1049,7 @@ struct kwq_group *kwq_keyed_get_group(struct kwq_keyed *keyed, const struct kwq_
 				      struct kwq_stock *stock);
 void kwq_keyed_put_group(struct kwq_keyed *keyed, struct kwq_group *group);
 void kwq_keyed_leave_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
-bool kwq_stock_fill_group(struct kwq_stock *stock, struct kwq_keyed *keyed,
-			  const struct kwq_key *name);
+bool kwq_stock_fill_group(struct kwq_stock *stock, const struct kwq_key *name);
 const struct kwq_keyed_group *kwq_keyed_group_of(const struct kwq_keyed *keyed,
 						 struct kwq_keyed_item *ki);
 void kwq_keyed_sweep_groups(struct kwq_keyed *keyed, struct kwq_swept *swept);
@@ -1109,8 +1085,8 @@ static inline bool kwq_keyed_has_unused_group(const struct kwq_keyed *keyed)
  */
 static inline bool kwq_keyed_has_gone(const struct kwq_keyed *keyed)
 {
-	return keyed->gone || keyed->gone_values || keyed->gone_bytes || keyed->table.unused ||
-	       keyed->tickets.unused || kwq_keyed_has_unused_group(keyed);
+	return keyed->gone || keyed->gone_values || keyed->gone_bytes ||
+	       kwq_keyed_has_unused_group(keyed);
 }
 
 /**

@@ -27,27 +27,60 @@ static struct kwq_node ***page_of(struct kwq_table *table, u32 nr)
  * kwq_table_init() - initialise an empty table
  * @table: the table; all zeroes
  * @top: its top level; all zeroes
- * @hash: returns the hash of a node
+ * @ops: its owner's functions
  */
 void kwq_table_init(struct kwq_table *table, struct kwq_table_top *top,
-		    u32 (*hash)(const struct kwq_table *table,
-				const struct kwq_node *node))
+		    const struct kwq_table_ops *ops)
 {
 	table->nr_buckets = KWQ_TABLE_MIN;
 	table->low = KWQ_TABLE_MIN;
-	table->hash = hash;
+	table->ops = ops;
 	table->top = top;
 }
 
-/* Returns how many pages bucket @nr still needs. */
-static int pages_for(struct kwq_table *table, u32 nr)
+/* The first bucket in the page or span of bucket @nr. Buckets below KWQ_TABLE_MIN have no page. */
+static u32 first_in(u32 nr, u32 size)
+{
+	return max_t(u32, rounddown(nr, size), KWQ_TABLE_MIN);
+}
+
+static void free_page_of_table(struct kwq_table *table, void **page)
+{
+	if (*page)
+		table->ops->drop_page(table, *page);
+	*page = NULL;
+}
+
+/* Bucket @nr is not there any more, or could not be made: frees its page if it was the first there. */
+static void free_place(struct kwq_table *table, u32 nr)
+{
+	if (nr == first_in(nr, KWQ_TABLE_FANOUT))
+		free_page_of_table(table, (void **)page_of(table, nr));
+	if (nr == first_in(nr, SPAN))
+		free_page_of_table(table, (void **)&table->top->spans[nr / SPAN]);
+}
+
+/* Gets a page unless it is there. Returns false if there is none now. */
+static bool provide(struct kwq_table *table, void **page)
+{
+	if (!*page)
+		*page = table->ops->new_page(table);
+	return *page;
+}
+
+/* Makes the place of bucket @nr. */
+static bool make_place(struct kwq_table *table, u32 nr)
 {
 	if (is_own(nr))
-		return 0;
-	if (!table->top->spans[nr / SPAN])
-		return 2;
-	return *page_of(table, nr) ? 0 : 1;
+		return true;
+	if (!provide(table, (void **)&table->top->spans[nr / SPAN]))
+		return false;
+	if (provide(table, (void **)page_of(table, nr)))
+		return true;
+	free_place(table, nr);
+	return false;
 }
+
 
 static void add_bucket(struct kwq_table *table)
 {
@@ -57,7 +90,7 @@ static void add_bucket(struct kwq_table *table)
 	struct kwq_node *node;
 
 	while ((node = *link)) {
-		if (table->hash(table, node) & table->low) {
+		if (table->ops->hash(node) & table->low) {
 			*link = node->next;
 			node->next = *to;
 			*to = node;
@@ -84,63 +117,9 @@ noinline void kwq_table_grow(struct kwq_table *table)
 		if (table->nr_nodes <= table->nr_buckets ||
 		    table->nr_buckets == MAX_BUCKETS)
 			return;
-		WRITE_ONCE(table->pages_wanted, pages_for(table, table->nr_buckets));
-		if (table->pages_wanted)
+		if (!make_place(table, table->nr_buckets))
 			return;
 		add_bucket(table);
-	}
-}
-
-/**
- * kwq_table_give_pages() - give a table pages for more buckets
- * @table: the table
- * @pages: up to two zeroed pages, as many as @table->pages_wanted asked for, then NULL;
- *	pages that are taken are NULL afterwards
- */
-void kwq_table_give_pages(struct kwq_table *table, void *pages[2])
-{
-	u32 nr = table->nr_buckets;
-	int i = 0;
-
-	/* Nodes were removed meanwhile, so it needs no more buckets. */
-	if (table->nr_nodes <= nr)
-		WRITE_ONCE(table->pages_wanted, 0);
-	if (!table->pages_wanted || !pages[table->pages_wanted - 1])
-		return;
-	if (table->pages_wanted == 2)
-		table->top->spans[nr / SPAN] = pages[i++];
-	*page_of(table, nr) = pages[i++];
-	while (i--)
-		pages[i] = NULL;
-	/* So each page in the table has a bucket. */
-	kwq_table_grow(table);
-}
-
-static void put_aside(struct kwq_table *table, void *page)
-{
-	*(void **)page = table->unused;
-	table->unused = page;
-	table->nr_unused++;
-}
-
-/* The first bucket in the page or span of bucket @nr. Buckets below KWQ_TABLE_MIN have no page. */
-static u32 first_in(u32 nr, u32 size)
-{
-	return max_t(u32, rounddown(nr, size), KWQ_TABLE_MIN);
-}
-
-/* After the removal of bucket @nr: unlinks its page if that was its last bucket. */
-static void put_pages_aside(struct kwq_table *table, u32 nr)
-{
-	struct kwq_node ****span = &table->top->spans[nr / SPAN];
-
-	if (nr == first_in(nr, KWQ_TABLE_FANOUT)) {
-		put_aside(table, *page_of(table, nr));
-		*page_of(table, nr) = NULL;
-	}
-	if (nr == first_in(nr, SPAN)) {
-		put_aside(table, *span);
-		*span = NULL;
 	}
 }
 
@@ -158,7 +137,7 @@ static void remove_bucket(struct kwq_table *table)
 	*link = *last;
 	*last = NULL;
 	if (!is_own(nr))
-		put_pages_aside(table, nr);
+		free_place(table, nr);
 }
 
 /* A bucket that merges into another one must not make that too long. */
@@ -182,7 +161,6 @@ noinline void kwq_table_shrink(struct kwq_table *table)
 {
 	int n;
 
-	WRITE_ONCE(table->pages_wanted, 0);
 	for (n = 0; n < KWQ_TABLE_SPARSE && kwq_table_is_sparse(table) &&
 	     may_remove_bucket(table); n++)
 		remove_bucket(table);
@@ -192,8 +170,7 @@ noinline void kwq_table_shrink(struct kwq_table *table)
  * kwq_table_empty_last() - take a table apart
  * @table: the table; used for nothing else any more
  *
- * Call it until @table->nr_buckets is 0. Each call removes one bucket, and may put pages
- * into @table->unused.
+ * Call it until @table->nr_buckets is 0. Each call removes one bucket.
  *
  * Return: the nodes of that bucket, linked by @next; NULL if there are none.
  */
@@ -203,6 +180,6 @@ struct kwq_node *kwq_table_empty_last(struct kwq_table *table)
 	struct kwq_node *first = *kwq_table_bucket_at(table, nr);
 
 	if (!is_own(nr))
-		put_pages_aside(table, nr);
+		free_place(table, nr);
 	return first;
 }

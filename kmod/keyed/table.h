@@ -9,8 +9,8 @@
  * Removed nodes have to wait for RCU before they are freed, and a worker copies the whole
  * table when its size changes.
  *
- * This code takes no lock and allocates nothing. The table says which pages it wants or no
- * longer needs. The caller provides or frees them without the lock.
+ * The table gets its pages, one at a time, in the hold in which it needs them. So they have to come
+ * without sleeping. If one cannot be had, the buckets get longer, and the next insert asks again.
  */
 #ifndef KWQ_TABLE_H
 #define KWQ_TABLE_H
@@ -51,35 +51,40 @@ struct kwq_table_top {
 	struct kwq_node ***spans[KWQ_TABLE_SPANS];
 };
 
+struct kwq_table;
+
+/**
+ * struct kwq_table_ops - what a table asks of its owner; called under the owner's lock
+ * @hash: returns the hash of a node
+ * @new_page: returns a zeroed page; NULL if there is none now
+ * @drop_page: takes a page back
+ */
+struct kwq_table_ops {
+	u32 (*hash)(const struct kwq_node *node);
+	void *(*new_page)(struct kwq_table *table);
+	void (*drop_page)(struct kwq_table *table, void *page);
+};
+
 /**
  * struct kwq_table - a hash table
  * @nr_nodes: number of nodes
  * @nr_buckets: number of buckets
  * @low: the largest power of two that is at most @nr_buckets
- * @hash: returns the hash of a node; constant
- * @pages_wanted: number of pages, at most 2, that the table lacks for another bucket
- * @nr_unused: number of pages in @unused
- * @unused: pages that the table no longer needs, each of which begins with a pointer to the
- *	next. The caller that takes them resets @unused and @nr_unused
+ * @ops: the owner's functions; constant
  * @top: the top level; constant
  */
 struct kwq_table {
 	unsigned long nr_nodes;
 	u32 nr_buckets;
 	u32 low;
-	u32 (*hash)(const struct kwq_table *table, const struct kwq_node *node);
-	int pages_wanted;
-	u32 nr_unused;
-	void *unused;
+	const struct kwq_table_ops *ops;
 	struct kwq_table_top *top;
 };
 
 void kwq_table_init(struct kwq_table *table, struct kwq_table_top *top,
-		    u32 (*hash)(const struct kwq_table *table,
-				const struct kwq_node *node));
+		    const struct kwq_table_ops *ops);
 void kwq_table_grow(struct kwq_table *table);
 void kwq_table_shrink(struct kwq_table *table);
-void kwq_table_give_pages(struct kwq_table *table, void *pages[2]);
 struct kwq_node *kwq_table_empty_last(struct kwq_table *table);
 
 static inline struct kwq_node **kwq_table_bucket_at(struct kwq_table *table, u32 nr)
@@ -114,8 +119,6 @@ static inline struct kwq_node **kwq_table_bucket(struct kwq_table *table, u32 ha
  * @table: the table
  * @node: the node
  * @hash: its hash
- *
- * If @table->pages_wanted is set, the caller provides the pages when it can.
  */
 static inline void kwq_table_insert(struct kwq_table *table, struct kwq_node *node,
 				    u32 hash)
@@ -186,27 +189,10 @@ static inline bool kwq_table_is_sparse(const struct kwq_table *table)
 }
 
 /*
- * If pages cannot be allocated, buckets get longer, and are walked under the lock. A user
- * can cause that by using up the memory. So KWQ_TABLE_CROWDED limits the nodes per bucket.
- */
-#define KWQ_TABLE_CROWDED	16
-
-/**
- * kwq_table_is_crowded() - is the table too full for another node
- * @table: the table
- *
- * Return: true if the table needs @table->pages_wanted pages first.
- */
-static inline bool kwq_table_is_crowded(const struct kwq_table *table)
-{
-	return unlikely(table->pages_wanted) &&
-	       table->nr_nodes / KWQ_TABLE_CROWDED >= table->nr_buckets;
-}
-
-/*
- * The most nodes in a bucket. Even in a crowded table no bucket comes near that by chance. But who
- * may add keys and list them learns their hashes little by little, and could choose keys of one
- * bucket, so that each walk under the lock would be long.
+ * The most nodes in a bucket. No bucket comes near that by chance, unless the table lacks pages for
+ * more buckets, which a user can cause by using up the memory. And whoever may add keys and list
+ * them learns their hashes little by little, and could choose keys of one bucket. Each walk under
+ * the lock would be long then.
  */
 #define KWQ_TABLE_CHAIN		128
 
@@ -242,8 +228,6 @@ static inline bool kwq_table_is_full(struct kwq_table *table, u32 hash)
  * @table: the table
  * @node: a node in the table
  * @hash: its hash
- *
- * The caller frees the pages in @table->unused when it can.
  */
 static inline void kwq_table_remove(struct kwq_table *table, struct kwq_node *node,
 				    u32 hash)

@@ -88,7 +88,6 @@ static int grant(struct kwq_keyed *keyed, const char *bytes, u32 state, u64 toke
 	int ret;
 
 	kwq_test_fill_stock(&stock, keyed, &key, 1);
-	kwq_keyed_provide(keyed);
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	ret = kwq_keyed_restore_locked(keyed, &key, &restored, &extras,
 				       kwq_now_locked(&keyed->queue), &stock);

@@ -29,7 +29,6 @@ int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
 			ret = kwq_stock_fill(&stock, keyed, &copy, NULL, 1) ?: -EAGAIN;
 	} while (ret == -EAGAIN);
 	kwq_stock_empty(&stock, keyed);
-	kwq_keyed_provide(keyed);
 	return ret;
 }
 
@@ -53,7 +52,6 @@ int kwq_keyed_add_with(struct kwq_keyed *keyed, const struct kwq_key *key,
 			ret = kwq_stock_fill(&stock, keyed, &copy, extras, 1) ?: -EAGAIN;
 	} while (ret == -EAGAIN);
 	kwq_stock_empty(&stock, keyed);
-	kwq_keyed_provide(keyed);
 	return ret;
 }
 

@@ -178,7 +178,6 @@ static void expect_no_pages(struct kunit *test, const struct kwq_table *table)
 	KUNIT_EXPECT_EQ(test, table->nr_nodes, 0);
 	KUNIT_EXPECT_EQ(test, table->nr_buckets, KWQ_TABLE_MIN);
 	KUNIT_EXPECT_PTR_EQ(test, table->top->spans[0], NULL);
-	KUNIT_EXPECT_PTR_EQ(test, table->unused, NULL);
 }
 
 /* Checks that there is no item and no memory of one (Q10). */
@@ -341,7 +340,6 @@ static int add_with_hash(struct keyed_test *t, const struct kwq_key *key, struct
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
 	ret = kwq_keyed_add_locked(t->keyed, key, &(struct kwq_add_options){}, 0, stock);
 	kwq_keyed_unlock(t->keyed, flags);
-	kwq_keyed_provide(t->keyed);
 	return ret;
 }
 
@@ -484,76 +482,39 @@ static void *no_page(gfp_t gfp)
 	return NULL;
 }
 
-/* If nobody gives the table pages, its buckets fill up to a limit. */
+/* O4, O8: without memory for more buckets they fill up to a limit. */
 static void no_more_keys_than_can_be_found(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 	struct kwq_keyed *keyed = t->keyed;
-	struct kwq_stock stock = {};
 	__be32 bytes;
 	struct kwq_key key = { (u8 *)&bytes, sizeof(bytes) };
-	unsigned long flags;
-	int i, ret;
+	u32 i = 0, nr;
+	int ret;
 
 	kunit_activate_static_stub(test, kwq_new_page, no_page);
-	for (i = 0; i <= KWQ_TABLE_MIN * KWQ_TABLE_CROWDED; i++) {
-		bytes = cpu_to_be32(i);
-		kwq_key_hash(&key);
-		/* The last one gets an item, but the table gets no page. */
-		KUNIT_EXPECT_EQ(test, kwq_test_fill_stock(&stock, keyed, &key, 1),
-				i < KWQ_TABLE_MIN * KWQ_TABLE_CROWDED);
-		spin_lock_irqsave(&keyed->queue.lock, flags);
-		ret = kwq_keyed_add_locked(keyed, &key, &(struct kwq_add_options){}, 0,
-					   &stock);
-		kwq_keyed_unlock(keyed, flags);
-		if (ret != KWQ_ADDED)
-			break;
-	}
+	do {
+		bytes = cpu_to_be32(i++);
+		ret = add(t, &key);
+	} while (ret == KWQ_ADDED);
 	kunit_deactivate_static_stub(test, kwq_new_page);
-	kwq_stock_empty(&stock, keyed);
-	KUNIT_EXPECT_EQ(test, ret, -EAGAIN);
-	EXPECT_ITEMS(test, t, KWQ_TABLE_MIN * KWQ_TABLE_CROWDED);
+	KUNIT_EXPECT_EQ(test, ret, -ENOMEM);
+	nr = i - 1;
+	KUNIT_EXPECT_LE(test, KWQ_TABLE_CHAIN, nr);
+	KUNIT_EXPECT_LE(test, nr, KWQ_TABLE_MIN * KWQ_TABLE_CHAIN);
+	EXPECT_ITEMS(test, t, nr);
 	KUNIT_EXPECT_EQ(test, keyed->table.nr_buckets, KWQ_TABLE_MIN);
 
-	KUNIT_EXPECT_EQ(test, add(t, &key), KWQ_ADDED);
-	EXPECT_ITEMS(test, t, KWQ_TABLE_MIN * KWQ_TABLE_CROWDED + 1);
-	KUNIT_EXPECT_GT(test, keyed->table.nr_buckets, KWQ_TABLE_MIN);
-	for (; i >= 0; i--) {
+	/* An add of another bucket lets the table catch up. */
+	do {
+		bytes = cpu_to_be32(i++);
+	} while (add(t, &key) != KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, keyed->table.nr_buckets, KWQ_TABLE_MIN + 2);
+	while (i--) {
 		bytes = cpu_to_be32(i);
 		kwq_keyed_remove(keyed, &key, 0);
 	}
 	expect_empty(test);
-}
-
-/* A page that is no longer wanted is not allocated again and again. */
-static void pages_not_wanted_any_more(struct kunit *test)
-{
-	struct keyed_test *t = test->priv;
-	struct kwq_table *table = &t->keyed->table;
-	struct kwq_stock stock = {};
-	__be32 bytes;
-	struct kwq_key key = { (u8 *)&bytes, sizeof(bytes) };
-	unsigned long flags;
-	int i;
-
-	for (i = 0; i < KWQ_TABLE_MIN; i++) {
-		bytes = cpu_to_be32(i);
-		add(t, &key);
-	}
-	KUNIT_EXPECT_EQ(test, table->pages_wanted, 0);
-	bytes = cpu_to_be32(i);
-	kwq_key_hash(&key);
-	KUNIT_ASSERT_TRUE(test, kwq_test_fill_stock(&stock, t->keyed, &key, 1));
-	spin_lock_irqsave(&t->keyed->queue.lock, flags);
-	kwq_keyed_add_locked(t->keyed, &key, &(struct kwq_add_options){}, 0, &stock);
-	kwq_keyed_remove_locked(t->keyed, &key, 0, 0, 0);
-	kwq_keyed_unlock(t->keyed, flags);
-	kwq_stock_empty(&stock, t->keyed);
-
-	KUNIT_EXPECT_EQ(test, table->pages_wanted, 2);
-	KUNIT_EXPECT_TRUE(test, kwq_keyed_provide(t->keyed));
-	KUNIT_EXPECT_EQ(test, table->pages_wanted, 0);
-	KUNIT_EXPECT_EQ(test, table->nr_buckets, KWQ_TABLE_MIN);
 }
 
 static void trace_shows_the_keys_beginning(struct kunit *test)
@@ -2023,22 +1984,20 @@ static void no_memory_for_a_larger_table(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wrong, 0);
 }
 
-/* Without pages the number of held items has a limit; beyond it, ready items stay ready. */
+/* Without pages items are handed out all the same. */
 static void no_memory_for_tickets(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 	int i, wrong = 0;
 
-	for (i = 0; i <= KWQ_TABLE_MIN * KWQ_TABLE_CROWDED; i++)
+	for (i = 0; i <= 16 * KWQ_TABLE_MIN; i++)
 		wrong += add_numbered(t, i) != KWQ_ADDED;
 	leave_pages(test, 0);
-	for (i = 0; i < KWQ_TABLE_MIN * KWQ_TABLE_CROWDED; i++)
+	for (i = 0; i < 16 * KWQ_TABLE_MIN; i++)
 		wrong += get_some(t, t->x, 1) != 1;
 	KUNIT_EXPECT_EQ(test, wrong, 0);
 	KUNIT_EXPECT_EQ(test, t->keyed->tickets.nr_buckets, KWQ_TABLE_MIN);
-	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 1), -ENOMEM);
 	leave_all_pages(test);
-	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), 1);
 	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 1), 1);
 	KUNIT_EXPECT_GT(test, t->keyed->tickets.nr_buckets, KWQ_TABLE_MIN);
 }
@@ -2692,7 +2651,6 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(many_tickets_in_any_order),
 	KUNIT_CASE(tickets_that_are_kept_are_scattered),
 	KUNIT_CASE(no_more_keys_than_can_be_found),
-	KUNIT_CASE(pages_not_wanted_any_more),
 	KUNIT_CASE(trace_shows_the_keys_beginning),
 	KUNIT_CASE(item_is_there_until_it_is_idle),
 	KUNIT_CASE(removed_item_is_gone),

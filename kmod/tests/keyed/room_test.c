@@ -105,7 +105,6 @@ static void add_or_wait(void *data)
 		}
 	} while (again);
 	kwq_stock_empty(&stock, a->keyed);
-	kwq_keyed_provide(a->keyed);
 }
 
 /* How many adders wait there. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The table by itself: it finds nodes, grows and shrinks, whenever it gets its pages. */
+/* The table by itself: it finds nodes, grows and shrinks, with and without pages. */
 #include <kunit/test.h>
 #include <linux/minmax.h>
 #include <linux/prandom.h>
@@ -14,47 +14,40 @@ struct node {
 	u32 hash;
 };
 
-/* @pages: number of pages that the table has */
+/* @pages: number of pages that the table has; @most_pages: number that it may have */
 struct table_test {
 	struct kwq_table table;
 	struct kwq_table_top top;
 	struct node *nodes;
 	int pages;
+	int most_pages;
 };
 
-static u32 hash_of(const struct kwq_table *table, const struct kwq_node *link)
+static u32 hash_of(const struct kwq_node *link)
 {
 	return container_of(link, struct node, link)->hash;
 }
 
-static void provide(struct kunit *test)
+static void *new_page(struct kwq_table *table)
 {
-	struct table_test *t = test->priv;
-	int i, wanted = t->table.pages_wanted;
-	void *pages[2] = {};
+	struct table_test *t = container_of(table, struct table_test, table);
+	void *page = t->pages < t->most_pages ? kzalloc(PAGE_SIZE, GFP_KERNEL) : NULL;
 
-	for (i = 0; i < wanted; i++) {
-		pages[i] = kzalloc(PAGE_SIZE, GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, pages[i]);
-	}
-	kwq_table_give_pages(&t->table, pages);
-	for (i = 0; i < wanted; i++) {
-		t->pages += !pages[i];
-		kfree(pages[i]);
-	}
+	t->pages += !!page;
+	return page;
 }
 
-static void free_unused(struct table_test *t)
+static void free_page_of_test(struct kwq_table *table, void *page)
 {
-	void *page, *next;
-
-	for (page = t->table.unused; page; page = next) {
-		next = *(void **)page;
-		kfree(page);
-		t->pages--;
-	}
-	t->table.unused = NULL;
+	container_of(table, struct table_test, table)->pages--;
+	kfree(page);
 }
+
+static const struct kwq_table_ops ops = {
+	.hash = hash_of,
+	.new_page = new_page,
+	.drop_page = free_page_of_test,
+};
 
 static void insert(struct table_test *t, u32 from, u32 to)
 {
@@ -62,18 +55,6 @@ static void insert(struct table_test *t, u32 from, u32 to)
 
 	for (i = from; i < to; i++)
 		kwq_table_insert(&t->table, &t->nodes[i].link, t->nodes[i].hash);
-}
-
-static void insert_and_provide(struct kunit *test, u32 from, u32 to)
-{
-	struct table_test *t = test->priv;
-	u32 i;
-
-	for (i = from; i < to; i++) {
-		insert(t, i, i + 1);
-		if (t->table.pages_wanted)
-			provide(test);
-	}
 }
 
 static void remove(struct table_test *t, u32 from, u32 to)
@@ -112,7 +93,6 @@ static void expect_empty(struct kunit *test)
 	for (i = 0; i < KWQ_TABLE_SPANS; i++)
 		used += !!t->table.top->spans[i];
 	KUNIT_EXPECT_EQ(test, used, 0);
-	free_unused(t);
 	KUNIT_EXPECT_EQ(test, t->pages, 0);
 }
 
@@ -125,7 +105,7 @@ static void grows_and_shrinks(struct kunit *test)
 
 	for (nr = 0; nr < NR_NODES; nr = to) {
 		to = min(nr + part, NR_NODES);
-		insert_and_provide(test, nr, to);
+		insert(t, nr, to);
 		KUNIT_EXPECT_EQ(test, t->table.nr_buckets, t->table.nr_nodes);
 		KUNIT_ASSERT_EQ(test, count_lost(t, 0, to), 0);
 	}
@@ -147,16 +127,12 @@ static void grows_and_shrinks_again(struct kunit *test)
 	int round;
 
 	for (round = 0; round < 3; round++) {
-		insert_and_provide(test, 0, nr);
-		/*
-		 * Small steps, down to where pages are given up, and up to where they are
-		 * wanted.
-		 */
+		insert(t, 0, nr);
+		/* Small steps, down to where pages are freed, and up to where they are wanted. */
 		for (n = 0; n + 8 < nr; n += 8) {
 			remove(t, n, n + 8);
-			insert_and_provide(test, n, n + 4);
+			insert(t, n, n + 4);
 			remove(t, n, n + 4);
-			free_unused(t);
 		}
 		KUNIT_ASSERT_EQ(test, count_lost(t, n, nr), 0);
 		remove(t, n, nr);
@@ -194,7 +170,7 @@ static void merged_buckets_stay_short(struct kunit *test)
 	/* Their lowest bits are equal, and their highest ones differ. */
 	for (i = 0; i < NR_CHOSEN; i++)
 		swap(t->nodes[i].hash, t->nodes[i * STEP].hash);
-	insert_and_provide(test, 0, NR);
+	insert(t, 0, NR);
 	KUNIT_EXPECT_LE(test, longest_chain(t), 2);
 	KUNIT_EXPECT_FALSE(test, kwq_table_is_full(&t->table, 0));
 	remove(t, NR_CHOSEN, NR);
@@ -208,26 +184,29 @@ static void merged_buckets_stay_short(struct kunit *test)
 	expect_empty(test);
 }
 
+/* O4: without pages the buckets get longer, and it catches up later. */
 static void pages_that_come_late(struct kunit *test)
 {
 	struct table_test *t = test->priv;
-	const u32 crowd = KWQ_TABLE_MIN * KWQ_TABLE_CROWDED;
+	const u32 crowd = KWQ_TABLE_MIN * 16;
+	int most;
 
-	insert(t, 0, crowd - 1);
-	KUNIT_EXPECT_FALSE(test, kwq_table_is_crowded(&t->table));
-	insert(t, crowd - 1, crowd);
-	KUNIT_EXPECT_TRUE(test, kwq_table_is_crowded(&t->table));
-	KUNIT_EXPECT_EQ(test, t->table.nr_buckets, KWQ_TABLE_MIN);
-	KUNIT_ASSERT_EQ(test, count_lost(t, 0, crowd), 0);
+	/* A page of pages alone is of no use, and given back. */
+	for (most = 0; most < 2; most++) {
+		t->most_pages = most;
+		insert(t, 0, crowd);
+		KUNIT_EXPECT_EQ(test, t->table.nr_buckets, KWQ_TABLE_MIN);
+		KUNIT_EXPECT_EQ(test, t->pages, 0);
+		KUNIT_ASSERT_EQ(test, count_lost(t, 0, crowd), 0);
 
-	/* Two buckets per node: it catches up. */
-	provide(test);
-	KUNIT_EXPECT_FALSE(test, kwq_table_is_crowded(&t->table));
-	insert_and_provide(test, crowd, 2 * crowd);
-	KUNIT_EXPECT_EQ(test, t->table.nr_buckets, t->table.nr_nodes);
-	KUNIT_ASSERT_EQ(test, count_lost(t, 0, 2 * crowd), 0);
-	remove(t, 0, 2 * crowd);
-	expect_empty(test);
+		/* Two buckets per node. */
+		t->most_pages = INT_MAX;
+		insert(t, crowd, 2 * crowd);
+		KUNIT_EXPECT_EQ(test, t->table.nr_buckets, t->table.nr_nodes);
+		KUNIT_ASSERT_EQ(test, count_lost(t, 0, 2 * crowd), 0);
+		remove(t, 0, 2 * crowd);
+		expect_empty(test);
+	}
 }
 
 static void taken_apart(struct kunit *test)
@@ -236,12 +215,10 @@ static void taken_apart(struct kunit *test)
 	const struct kwq_node *link;
 	u32 nr = 0;
 
-	insert_and_provide(test, 0, NR_NODES);
-	while (t->table.nr_buckets) {
+	insert(t, 0, NR_NODES);
+	while (t->table.nr_buckets)
 		for (link = kwq_table_empty_last(&t->table); link; link = link->next)
 			nr++;
-		free_unused(t);
-	}
 	KUNIT_EXPECT_EQ(test, nr, NR_NODES);
 	KUNIT_EXPECT_EQ(test, t->pages, 0);
 }
@@ -259,7 +236,7 @@ static void expect_walk(struct kunit *test)
 		KUNIT_ASSERT_GE(test, last, place);
 		buckets++;
 		for (; link; link = link->next, nodes++) {
-			node_place = kwq_table_place(hash_of(&t->table, link));
+			node_place = kwq_table_place(hash_of(link));
 			wrong += node_place < place || node_place > last;
 		}
 		place = (u64)last + 1;
@@ -276,15 +253,14 @@ static void walked_in_any_size(struct kunit *test)
 
 	expect_walk(test);
 	for (nr = 0; nr < 600; nr++) {
-		insert_and_provide(test, nr, nr + 1);
+		insert(t, nr, nr + 1);
 		expect_walk(test);
 	}
-	insert_and_provide(test, nr, 10000);
+	insert(t, nr, 10000);
 	expect_walk(test);
 	remove(t, nr, 10000);
 	while (nr--) {
 		remove(t, nr, nr + 1);
-		free_unused(t);
 		expect_walk(test);
 	}
 	expect_empty(test);
@@ -317,7 +293,8 @@ static int table_test_init(struct kunit *test)
 	prandom_seed_state(&random, 1);
 	for (i = 0; i < NR_NODES; i++)
 		t->nodes[i].hash = prandom_u32_state(&random);
-	kwq_table_init(&t->table, &t->top, hash_of);
+	t->most_pages = INT_MAX;
+	kwq_table_init(&t->table, &t->top, &ops);
 	return 0;
 }
 
@@ -329,7 +306,6 @@ static void table_test_exit(struct kunit *test)
 		return;
 	while (t->table.nr_buckets)
 		kwq_table_empty_last(&t->table);
-	free_unused(t);
 	kvfree(t->nodes);
 }
 
