@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Handles: the items that each handle holds, and their return when the handle is closed. */
 #include <kunit/visibility.h>
-#include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/pid.h>
@@ -20,7 +19,8 @@ static struct kwq_handle *open_handle(struct kwq_keyed *keyed, struct kwq_keyed 
 
 	if (!handle)
 		return ERR_PTR(-ENOMEM);
-	handle->quota = kwq_quota_get(current_user_ns(), current_fsuid());
+	handle->quota = kwq_quota_get(current_user_ns(), current_fsuid(),
+				      kwq_quota_kind_for(KWQ_QUOTA_CALLS));
 	if (IS_ERR(handle->quota)) {
 		kfree(handle);
 		return ERR_PTR(-ENOMEM);
@@ -33,8 +33,6 @@ static struct kwq_handle *open_handle(struct kwq_keyed *keyed, struct kwq_keyed 
 		kfree(handle);
 		return outbox;
 	}
-	/* No audit, as for a queue. */
-	handle->exempt = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
 	handle->outbox = outbox;
 	handle->front = front;
 	handle->has_lost = false;

@@ -27,20 +27,24 @@ struct poll_table_struct;
 /* Of any quota, calls may have at least so much: some of the largest values. */
 #define KWQ_CALL_BYTES		(1024 * 1024)
 
+/* What a quota counts: queues with their memory, memory of calls, or both of an exempt user. */
+enum kwq_quota_kind {
+	KWQ_QUOTA_QUEUES,
+	KWQ_QUOTA_CALLS,
+	KWQ_QUOTA_EXEMPT,
+	KWQ_QUOTA_KINDS
+};
+
 /**
- * struct kwq_quota - queues and bytes of one user of one user namespace
+ * struct kwq_quota - queues or bytes of one user of one user namespace
  * @node: in quotas, in quota.c; protected by quota_lock there
  * @ns: the user namespace, with a reference; constant
  * @user: the user; constant
- * @parent: the quota of the owner of @ns, or of the machine; constant
+ * @kind: what it counts; constant
+ * @parent: the quota of the same kind of the owner of @ns, or of the machine; constant
  * @refs: number of queues, handles and quotas that point here; protected by quota_lock
- * @nr_queues: queues here and in all quotas below, without exempt ones; protected by
- *	quota_lock
- * @nr_exempt: the same for exempt queues; protected by quota_lock
- * @bytes: bytes charged for the queues in @nr_queues
- * @call_bytes: bytes of calls of this user that may take long: see kwq_quota_charge_call()
- * @exempt_bytes: bytes charged for the queues in @nr_exempt, and for such calls of exempt handles;
- *	0 for the machine
+ * @nr_queues: queues here and in all quotas below; protected by quota_lock
+ * @bytes: bytes charged here and in all quotas below
  * @is_wanted: bytes were refused here, so whoever gives some back wakes @room
  * @room: adds that wait for bytes, and queues whose pollers do
  */
@@ -48,13 +52,11 @@ struct kwq_quota {
 	struct hlist_node node;
 	struct user_namespace *ns;
 	kuid_t user;
+	enum kwq_quota_kind kind;
 	struct kwq_quota *parent;
 	unsigned int refs;
 	unsigned int nr_queues;
-	unsigned int nr_exempt;
 	atomic64_t bytes;
-	atomic64_t call_bytes;
-	atomic64_t exempt_bytes;
 	bool is_wanted;
 	wait_queue_head_t room;
 };
@@ -348,7 +350,6 @@ struct kwq_sync {
  * @drops: @work has to drop items; set once, never cleared
  * @ending: L: the last reference was dropped; also read without the lock
  * @quota: quota of the owner, which counts this queue; constant
- * @exempt: the creator had CAP_SYS_RESOURCE; constant
  * @in_quota: in @room of a quota while pollers have to be told of bytes there; protected by the
  *	lock there. Its @private is that quota, or the last one; L
  * @owner: user who may unlink the queue; constant
@@ -397,7 +398,6 @@ struct kwq_keyed {
 	umode_t mode;
 	/* They share a byte, because none of them changes. */
 	u8 outbox_rights : 3;
-	bool exempt : 1;
 	bool items_have_more : 1;
 	bool expects_new;
 	bool has_older_dead;
@@ -429,7 +429,6 @@ struct kwq_keyed {
  *	without an outbox; constant
  * @front: if this is a handle of an outbox, the queue whose adds go through it; else NULL; constant
  * @quota: quota of who opened it, which pays for memory of its calls; with a reference; constant
- * @exempt: who opened it had CAP_SYS_RESOURCE; constant
  * @rights: KWQ_RIGHT_* bits; constant
  * @has_lost: an item was taken from the handle, and it has not extended its leases since
  * @has_found_nothing: its last get or poll found nothing and did not wait; only with changes
@@ -444,7 +443,6 @@ struct kwq_handle {
 	struct pid *pid;
 	struct kwq_handle *outbox;
 	u32 rights;
-	bool exempt;
 	bool has_lost;
 	bool has_found_nothing;
 };
@@ -1269,15 +1267,17 @@ int kwq_names_permit(const struct kwq_keyed *keyed, u32 want);
 /* quota.c */
 
 void kwq_quota_register(void);
-struct kwq_quota *kwq_quota_add_queue(struct user_namespace *ns, kuid_t owner, bool exempt);
-void kwq_quota_remove_queue(struct kwq_quota *quota, bool exempt);
+struct kwq_quota *kwq_quota_add_queue(struct user_namespace *ns, kuid_t owner,
+				      enum kwq_quota_kind kind);
+void kwq_quota_remove_queue(struct kwq_quota *quota);
 struct kwq_quota *kwq_quota_refuser(const struct kwq_keyed *keyed, u64 bytes);
 bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_charge_anyway(struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_uncharge(struct kwq_keyed *keyed, u64 bytes);
 bool kwq_quota_is_short(const struct kwq_keyed *keyed);
 bool kwq_quota_is_wanted(const struct kwq_keyed *keyed);
-struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t user);
+struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t user, enum kwq_quota_kind kind);
+enum kwq_quota_kind kwq_quota_kind_for(enum kwq_quota_kind kind);
 void kwq_quota_put(struct kwq_quota *quota);
 bool kwq_quota_charge_call(const struct kwq_handle *handle, u64 bytes);
 void kwq_quota_count_call(const struct kwq_handle *handle, u64 bytes);

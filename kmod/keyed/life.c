@@ -5,7 +5,6 @@
  * The last reference releases a queue. It is then retired: it has left the tree of names, and
  * no more work is queued for it. At last it is freed, by the same task or by a worker.
  */
-#include <linux/capability.h>
 #include <linux/err.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -111,7 +110,7 @@ static void retire_queue(struct kwq_keyed *keyed)
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	WRITE_ONCE(keyed->ending, true);
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
-	kwq_quota_remove_queue(keyed->quota, keyed->exempt);
+	kwq_quota_remove_queue(keyed->quota);
 	/* The queue has left the tree of names, so this may take the place of @by_name. */
 	INIT_WORK(&keyed->free, free_work_fn);
 }
@@ -158,14 +157,14 @@ void kwq_keyed_work_async(struct kwq_keyed *keyed)
 static int charge_queue(struct kwq_keyed *keyed)
 {
 	struct kwq_quota *quota = kwq_quota_add_queue(current_user_ns(), keyed->owner,
-						      keyed->exempt);
+						      kwq_quota_kind_for(KWQ_QUOTA_QUEUES));
 
 	if (IS_ERR(quota))
 		return PTR_ERR(quota);
 	keyed->quota = quota;
 	if (kwq_quota_charge(keyed, keyed->own_bytes))
 		return 0;
-	kwq_quota_remove_queue(quota, keyed->exempt);
+	kwq_quota_remove_queue(quota);
 	kwq_quota_put(quota);
 	return -EDQUOT;
 }
@@ -233,8 +232,6 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	keyed->limits = *limits;
 	keyed->owner = current_fsuid();
 	keyed->group = current_fsgid();
-	/* No audit: the caller does not try to use the capability, and most callers lack it. */
-	keyed->exempt = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
 	keyed->own_bytes = kwq_keyed_own_bytes(name) + kwq_keyed_order_bytes(limits) +
 			   kwq_keyed_changes_bytes(limits);
 	err = charge_queue(keyed);
@@ -266,7 +263,7 @@ destroy_queue:
 
 give_back:
 	kwq_quota_uncharge(keyed, keyed->own_bytes);
-	kwq_quota_remove_queue(keyed->quota, keyed->exempt);
+	kwq_quota_remove_queue(keyed->quota);
 	kwq_quota_put(keyed->quota);
 free_keyed:
 	free_memory(keyed);

@@ -9,9 +9,10 @@
  * above, and so on up to the initial namespace. So a user with a range of subordinate uids
  * gets no more than any other user. The machine's counter is above all of them.
  *
- * A queue created with CAP_SYS_RESOURCE is exempt. It is counted separately, so that it can
- * be shown, but it uses up nobody's share. Otherwise a container would compete with root,
- * who often owns its namespace. The machine does not count exempt queues.
+ * A user has a quota of each kind. A queue created with CAP_SYS_RESOURCE, and a call with a
+ * descriptor that was, is exempt. It counts in a quota without limits, so that it can be shown, but
+ * it uses up nobody's share. Otherwise a container would compete with root, who often owns its
+ * namespace. Memory of calls counts apart from that of queues: see kwq_quota_charge_call().
  *
  * Memory of a queue is charged before it is allocated, and uncharged after it was freed, but for
  * the queue itself. Both happen without the queue's lock, because an uncharge may wake many.
@@ -49,33 +50,36 @@ static DEFINE_MUTEX(quota_lock);
 /* The number of buckets is that of the kernel for struct user_struct. */
 static DEFINE_HASHTABLE(quotas, 7);
 
-/* The quota of the machine. */
-static struct kwq_quota machine = {
-	.room = __WAIT_QUEUE_HEAD_INITIALIZER(machine.room),
+#define MACHINE(of) [of] = {							\
+	.kind = of,								\
+	.room = __WAIT_QUEUE_HEAD_INITIALIZER(machines[of].room),		\
+}
+
+/* The quotas of the machine, which have no parent. */
+static struct kwq_quota machines[KWQ_QUOTA_KINDS] = {
+	MACHINE(KWQ_QUOTA_QUEUES),
+	MACHINE(KWQ_QUOTA_CALLS),
+	MACHINE(KWQ_QUOTA_EXEMPT),
 };
 
 static u64 limit_of(const struct kwq_quota *quota)
 {
-	return quota == &machine ? READ_ONCE(kwq_max_total_bytes) :
-				   READ_ONCE(kwq_max_user_bytes);
+	u64 limit = quota->parent ? READ_ONCE(kwq_max_user_bytes) :
+				    READ_ONCE(kwq_max_total_bytes);
+
+	switch (quota->kind) {
+	case KWQ_QUOTA_QUEUES:
+		return limit;
+	case KWQ_QUOTA_CALLS:
+		return max_t(u64, limit / 16, KWQ_CALL_BYTES);
+	default:
+		return S64_MAX;
+	}
 }
 
-/* A quota counts bytes of queues, and bytes of calls, which have a limit of their own. */
-enum kind {
-	OF_QUEUES,
-	OF_CALLS,
-};
-
-static u64 limit_of_kind(const struct kwq_quota *quota, enum kind kind)
+static unsigned int most_queues_of(const struct kwq_quota *quota)
 {
-	u64 limit = limit_of(quota);
-
-	return kind == OF_QUEUES ? limit : max_t(u64, limit / 16, KWQ_CALL_BYTES);
-}
-
-static atomic64_t *bytes_of(struct kwq_quota *quota, enum kind kind)
-{
-	return kind == OF_QUEUES ? &quota->bytes : &quota->call_bytes;
+	return quota->kind == KWQ_QUOTA_QUEUES ? READ_ONCE(kwq_max_queues) : UINT_MAX;
 }
 
 /*
@@ -104,7 +108,8 @@ static void tell_all(void)
 	smp_mb(); /* writes the limit before it reads @is_wanted, see kwq_quota_refuser() */
 	hash_for_each(quotas, bucket, quota, node)
 		tell_if_wanted(quota);
-	tell_if_wanted(&machine);
+	for (quota = machines; quota < machines + KWQ_QUOTA_KINDS; quota++)
+		tell_if_wanted(quota);
 }
 
 static unsigned long part_of_memory(unsigned int part)
@@ -167,13 +172,14 @@ static u32 bucket_of(const struct user_namespace *ns, kuid_t user)
 	return hash_ptr(ns, 32) + __kuid_val(user);
 }
 
-static struct kwq_quota *find_quota(const struct user_namespace *ns, kuid_t user)
+static struct kwq_quota *find_quota(const struct user_namespace *ns, kuid_t user,
+				    enum kwq_quota_kind kind)
 {
 	struct kwq_quota *quota;
 
 	lockdep_assert_held(&quota_lock);
 	hash_for_each_possible(quotas, quota, node, bucket_of(ns, user))
-		if (quota->ns == ns && uid_eq(quota->user, user))
+		if (quota->ns == ns && uid_eq(quota->user, user) && quota->kind == kind)
 			return quota;
 	return NULL;
 }
@@ -220,20 +226,21 @@ static struct kwq_quota *make_quotas(const struct user_namespace *ns)
 
 /* Finds a user's quota. If it does not exist, takes it and the quotas above it from @spare. */
 static struct kwq_quota *find_or_make(struct user_namespace *ns, kuid_t user,
-				      struct kwq_quota **spare)
+				      enum kwq_quota_kind kind, struct kwq_quota **spare)
 {
 	struct kwq_quota *bottom, *quota, **link = &bottom;
 	bool found;
 
 	do {
-		quota = find_quota(ns, user);
+		quota = find_quota(ns, user, kind);
 		found = quota;
 		if (!found) {
 			quota = *spare;
 			*spare = quota->parent;
 			quota->ns = get_user_ns(ns);
 			quota->user = user;
-			quota->parent = &machine;
+			quota->kind = kind;
+			quota->parent = &machines[kind];
 			hash_add(quotas, &quota->node, bucket_of(ns, user));
 		}
 		if (link != &bottom)
@@ -251,7 +258,7 @@ static struct kwq_quota *put_quota(struct kwq_quota *quota)
 {
 	struct kwq_quota *unused = NULL, *parent;
 
-	for (; quota != &machine; quota = parent) {
+	for (; quota->parent; quota = parent) {
 		parent = quota->parent;
 		if (--quota->refs)
 			break;
@@ -264,35 +271,46 @@ static struct kwq_quota *put_quota(struct kwq_quota *quota)
 
 static bool has_all_queues(const struct kwq_quota *quota)
 {
-	for (; quota != &machine; quota = quota->parent)
-		if (quota->nr_queues >= READ_ONCE(kwq_max_queues))
+	for (; quota->parent; quota = quota->parent)
+		if (quota->nr_queues >= most_queues_of(quota))
 			return true;
 	return false;
 }
 
-static void count_queue(struct kwq_quota *quota, bool exempt, int nr)
+static void count_queue(struct kwq_quota *quota, int nr)
 {
-	for (; quota != &machine; quota = quota->parent)
-		if (exempt)
-			quota->nr_exempt += nr;
-		else
-			quota->nr_queues += nr;
+	for (; quota; quota = quota->parent)
+		quota->nr_queues += nr;
+}
+
+/**
+ * kwq_quota_kind_for() - in which kind of quota the caller's queues or calls count
+ * @kind: KWQ_QUOTA_QUEUES or KWQ_QUOTA_CALLS
+ *
+ * Context: process.
+ * Return: @kind; KWQ_QUOTA_EXEMPT with CAP_SYS_RESOURCE. That is no use of the capability for
+ * audit, because most callers lack it.
+ */
+enum kwq_quota_kind kwq_quota_kind_for(enum kwq_quota_kind kind)
+{
+	return ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE) ? KWQ_QUOTA_EXEMPT : kind;
 }
 
 /**
  * kwq_quota_get() - the quota of a user
  * @ns: a user namespace
  * @user: a user of it
+ * @kind: what it counts
  *
  * Context: process; may sleep.
  * Return: the quota, for kwq_quota_put(); or ERR_PTR(-ENOMEM).
  */
-struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t user)
+struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t user, enum kwq_quota_kind kind)
 {
 	struct kwq_quota *quota, *spare;
 
 	scoped_guard(mutex, &quota_lock) {
-		quota = find_quota(ns, user);
+		quota = find_quota(ns, user, kind);
 		if (quota) {
 			quota->refs++;
 			return quota;
@@ -303,7 +321,7 @@ struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t user)
 	if (!spare)
 		return ERR_PTR(-ENOMEM);
 	scoped_guard(mutex, &quota_lock) {
-		quota = find_or_make(ns, user, &spare);
+		quota = find_or_make(ns, user, kind, &spare);
 		quota->refs++;
 	}
 	free_quotas(spare);
@@ -329,21 +347,21 @@ void kwq_quota_put(struct kwq_quota *quota)
  * kwq_quota_add_queue() - count a new queue
  * @ns: user namespace of its owner
  * @owner: its owner
- * @exempt: count it separately, and do not refuse it
+ * @kind: KWQ_QUOTA_QUEUES; or KWQ_QUOTA_EXEMPT, which refuses none
  *
  * Context: process; may sleep.
  * Return: the quota of the owner, or an ERR_PTR(): -EDQUOT or -ENOMEM with nothing changed.
  */
-struct kwq_quota *kwq_quota_add_queue(struct user_namespace *ns, kuid_t owner, bool exempt)
+struct kwq_quota *kwq_quota_add_queue(struct user_namespace *ns, kuid_t owner,
+				      enum kwq_quota_kind kind)
 {
-	struct kwq_quota *quota;
+	struct kwq_quota *quota = kwq_quota_get(ns, owner, kind);
 
-	quota = kwq_quota_get(ns, owner);
 	if (IS_ERR(quota))
 		return quota;
 	scoped_guard(mutex, &quota_lock) {
-		if (exempt || !has_all_queues(quota)) {
-			count_queue(quota, exempt, 1);
+		if (!has_all_queues(quota)) {
+			count_queue(quota, 1);
 			return quota;
 		}
 	}
@@ -354,14 +372,13 @@ struct kwq_quota *kwq_quota_add_queue(struct user_namespace *ns, kuid_t owner, b
 /**
  * kwq_quota_remove_queue() - stop counting a queue
  * @quota: the quota of its owner; the caller keeps the reference
- * @exempt: as for kwq_quota_add_queue()
  *
  * Context: process; may sleep.
  */
-void kwq_quota_remove_queue(struct kwq_quota *quota, bool exempt)
+void kwq_quota_remove_queue(struct kwq_quota *quota)
 {
 	guard(mutex)(&quota_lock);
-	count_queue(quota, exempt, -1);
+	count_queue(quota, -1);
 }
 
 static bool add_up_to(atomic64_t *count, u64 bytes, u64 limit)
@@ -375,49 +392,34 @@ static bool add_up_to(atomic64_t *count, u64 bytes, u64 limit)
 	return true;
 }
 
-static void uncharge_below(struct kwq_quota *quota, const struct kwq_quota *end, enum kind kind,
-			   u64 bytes)
+/* Gives bytes back to quotas, up to @end, which is left out; NULL for all. */
+static void uncharge(struct kwq_quota *quota, const struct kwq_quota *end, u64 bytes)
 {
 	for (; quota != end; quota = quota->parent) {
 		/* Fully ordered before @is_wanted is read: see kwq_quota_refuser(). */
-		atomic64_sub_return(bytes, bytes_of(quota, kind));
-		if (kind == OF_QUEUES)
-			tell_if_wanted(quota);
+		atomic64_sub_return(bytes, &quota->bytes);
+		tell_if_wanted(quota);
 	}
 }
 
-/* Counts bytes of an exempt queue or handle. */
-static void count_exempt_bytes(struct kwq_quota *quota, s64 bytes)
-{
-	for (; quota != &machine; quota = quota->parent)
-		atomic64_add(bytes, &quota->exempt_bytes);
-}
-
-/* Takes bytes from all quotas or from none; @anyway: even beyond the limits. */
-static bool charge(struct kwq_quota *quota, bool exempt, enum kind kind, u64 bytes, bool anyway)
+/* Takes bytes from all quotas or from none. */
+static bool charge(struct kwq_quota *quota, u64 bytes)
 {
 	struct kwq_quota *at;
 
-	if (exempt) {
-		count_exempt_bytes(quota, bytes);
-		return true;
-	}
 	for (at = quota; at; at = at->parent) {
-		if (!add_up_to(bytes_of(at, kind), bytes,
-			       anyway ? U64_MAX : limit_of_kind(at, kind))) {
-			uncharge_below(quota, at, kind, bytes);
+		if (!add_up_to(&at->bytes, bytes, limit_of(at))) {
+			uncharge(quota, at, bytes);
 			return false;
 		}
 	}
 	return true;
 }
 
-static void uncharge(struct kwq_quota *quota, bool exempt, enum kind kind, u64 bytes)
+static void charge_anyway(struct kwq_quota *quota, u64 bytes)
 {
-	if (exempt)
-		count_exempt_bytes(quota, -(s64)bytes);
-	else
-		uncharge_below(quota, NULL, kind, bytes);
+	for (; quota; quota = quota->parent)
+		atomic64_add(bytes, &quota->bytes);
 }
 
 static bool has_bytes(const struct kwq_quota *quota, u64 bytes)
@@ -449,8 +451,6 @@ struct kwq_quota *kwq_quota_refuser(const struct kwq_keyed *keyed, u64 bytes)
 {
 	struct kwq_quota *quota;
 
-	if (keyed->exempt)
-		return NULL;
 	for (quota = keyed->quota; quota; quota = quota->parent) {
 		if (has_bytes(quota, bytes))
 			continue;
@@ -472,7 +472,7 @@ struct kwq_quota *kwq_quota_refuser(const struct kwq_keyed *keyed, u64 bytes)
  */
 bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes)
 {
-	return charge(keyed->quota, keyed->exempt, OF_QUEUES, bytes, false);
+	return charge(keyed->quota, bytes);
 }
 
 /**
@@ -486,7 +486,7 @@ bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes)
  */
 void kwq_quota_charge_anyway(struct kwq_keyed *keyed, u64 bytes)
 {
-	charge(keyed->quota, keyed->exempt, OF_QUEUES, bytes, true);
+	charge_anyway(keyed->quota, bytes);
 }
 
 /**
@@ -498,7 +498,7 @@ void kwq_quota_charge_anyway(struct kwq_keyed *keyed, u64 bytes)
  */
 noinline void kwq_quota_uncharge(struct kwq_keyed *keyed, u64 bytes)
 {
-	uncharge(keyed->quota, keyed->exempt, OF_QUEUES, bytes);
+	uncharge(keyed->quota, NULL, bytes);
 }
 
 /**
@@ -592,9 +592,7 @@ bool kwq_quota_is_short(const struct kwq_keyed *keyed)
 {
 	const struct kwq_quota *quota;
 
-	if (keyed->exempt)
-		return false;
-	for (quota = keyed->quota; quota != &machine; quota = quota->parent)
+	for (quota = keyed->quota; quota->parent; quota = quota->parent)
 		if (!has_bytes(quota, limit_of(quota) / 4))
 			return true;
 	return false;
@@ -613,9 +611,7 @@ bool kwq_quota_is_wanted(const struct kwq_keyed *keyed)
 {
 	const struct kwq_quota *quota;
 
-	if (keyed->exempt)
-		return false;
-	for (quota = keyed->quota; quota != &machine; quota = quota->parent)
+	for (quota = keyed->quota; quota->parent; quota = quota->parent)
 		if (READ_ONCE(quota->is_wanted))
 			return true;
 	return false;
@@ -623,7 +619,7 @@ bool kwq_quota_is_wanted(const struct kwq_keyed *keyed)
 
 /**
  * kwq_quota_missing() - how many bytes would have to come back before a charge
- * @keyed: the queue; not exempt
+ * @keyed: the queue
  * @bytes: number of bytes to charge
  *
  * Context: any.
@@ -634,13 +630,11 @@ u64 kwq_quota_missing(const struct kwq_keyed *keyed, u64 bytes)
 	const struct kwq_quota *quota;
 	u64 missing = 0, wanted;
 
-	if (!has_bytes(&machine, bytes))
-		return U64_MAX;
-	for (quota = keyed->quota; quota != &machine; quota = quota->parent) {
+	for (quota = keyed->quota; quota->parent; quota = quota->parent) {
 		wanted = atomic64_read(&quota->bytes) + bytes;
 		missing = max(missing, wanted - min(wanted, limit_of(quota)));
 	}
-	return missing;
+	return has_bytes(quota, bytes) ? missing : U64_MAX;
 }
 
 /**
@@ -659,7 +653,7 @@ u64 kwq_quota_missing(const struct kwq_keyed *keyed, u64 bytes)
  */
 bool kwq_quota_charge_call(const struct kwq_handle *handle, u64 bytes)
 {
-	return charge(handle->quota, handle->exempt, OF_CALLS, bytes, false);
+	return charge(handle->quota, bytes);
 }
 
 /**
@@ -673,7 +667,7 @@ bool kwq_quota_charge_call(const struct kwq_handle *handle, u64 bytes)
  */
 void kwq_quota_count_call(const struct kwq_handle *handle, u64 bytes)
 {
-	charge(handle->quota, handle->exempt, OF_CALLS, bytes, true);
+	charge_anyway(handle->quota, bytes);
 }
 
 /**
@@ -685,7 +679,17 @@ void kwq_quota_count_call(const struct kwq_handle *handle, u64 bytes)
  */
 void kwq_quota_uncharge_call(const struct kwq_handle *handle, u64 bytes)
 {
-	uncharge(handle->quota, handle->exempt, OF_CALLS, bytes);
+	uncharge(handle->quota, NULL, bytes);
+}
+
+static u64 bytes_of(const struct kwq_quota *quota)
+{
+	return quota ? atomic64_read(&quota->bytes) : 0;
+}
+
+static u32 queues_of(const struct kwq_quota *quota)
+{
+	return quota ? quota->nr_queues : 0;
 }
 
 /**
@@ -696,34 +700,33 @@ void kwq_quota_uncharge_call(const struct kwq_handle *handle, u64 bytes)
  */
 void kwq_quota_read(struct kwq_info *info)
 {
-	bool exempt = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
+	bool exempt = kwq_quota_kind_for(KWQ_QUOTA_QUEUES) == KWQ_QUOTA_EXEMPT;
 	const struct user_namespace *ns = current_user_ns();
-	kuid_t user = current_fsuid();
 	const struct kwq_quota *quota;
+	kuid_t user = current_fsuid();
+	enum kwq_quota_kind kind;
 	u64 bytes, left = U64_MAX;
 	u32 queues, queues_left = U32_MAX;
 
 	info->max_queues = READ_ONCE(kwq_max_queues);
 	info->max_user_bytes = READ_ONCE(kwq_max_user_bytes);
 	info->max_total_bytes = READ_ONCE(kwq_max_total_bytes);
+	info->user_bytes = 0;
+	info->user_queues = 0;
 	guard(mutex)(&quota_lock);
+	for (kind = 0; kind < KWQ_QUOTA_KINDS; kind++) {
+		quota = find_quota(ns, user, kind);
+		info->user_bytes += bytes_of(quota);
+		info->user_queues += queues_of(quota);
+	}
 	for (; ns; user = ns->owner, ns = ns->parent) {
-		quota = find_quota(ns, user);
-		bytes = quota ? atomic64_read(&quota->bytes) : 0;
-		queues = quota ? quota->nr_queues : 0;
-		if (ns == current_user_ns()) {
-			info->user_bytes = bytes;
-			info->user_queues = queues;
-			if (quota) {
-				info->user_bytes += atomic64_read(&quota->call_bytes) +
-						    atomic64_read(&quota->exempt_bytes);
-				info->user_queues += quota->nr_exempt;
-			}
-		}
+		quota = find_quota(ns, user, KWQ_QUOTA_QUEUES);
+		bytes = bytes_of(quota);
+		queues = queues_of(quota);
 		left = min(left, info->max_user_bytes - min(bytes, info->max_user_bytes));
 		queues_left = min(queues_left, info->max_queues - min(queues, info->max_queues));
 	}
-	bytes = atomic64_read(&machine.bytes);
+	bytes = bytes_of(&machines[KWQ_QUOTA_QUEUES]);
 	left = min(left, info->max_total_bytes - min(bytes, info->max_total_bytes));
 	info->user_bytes_left = exempt ? U64_MAX : left;
 	info->user_queues_left = exempt ? U32_MAX : queues_left;

@@ -460,11 +460,11 @@ static void refused_board_leaves_nothing(struct kunit *test)
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, keyed);
 	own = keyed->own_bytes;
 	charged = atomic64_read(&keyed->quota->bytes);
-	keyed->exempt = false;
+	kwq_test_count_as(keyed, KWQ_QUOTA_QUEUES);
 	WRITE_ONCE(kwq_max_total_bytes, 1);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_provide_board(keyed), -EDQUOT);
 	WRITE_ONCE(kwq_max_total_bytes, max_bytes);
-	keyed->exempt = true;
+	kwq_test_count_as(keyed, KWQ_QUOTA_EXEMPT);
 	KUNIT_EXPECT_NULL(test, keyed->board);
 	KUNIT_EXPECT_EQ(test, keyed->own_bytes, own);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&keyed->quota->bytes), charged);

@@ -63,6 +63,20 @@ bool kwq_test_fill_stock(struct kwq_stock *stock, struct kwq_keyed *keyed,
 	return !kwq_stock_fill(stock, keyed, key, NULL, nr);
 }
 
+/* The queue counts in another quota of its owner from now on. */
+void kwq_test_count_as(struct kwq_keyed *keyed, enum kwq_quota_kind kind)
+{
+	struct kwq_quota *before = keyed->quota;
+	u64 bytes = keyed->nr_bytes + keyed->own_bytes;
+
+	kwq_quota_unwatch(keyed);
+	kwq_quota_uncharge(keyed, bytes);
+	keyed->quota = kwq_quota_add_queue(before->ns, before->user, kind);
+	kwq_quota_charge_anyway(keyed, bytes);
+	kwq_quota_remove_queue(before);
+	kwq_quota_put(before);
+}
+
 /* Makes one call in a hold of the lock, at the time that the device would take. */
 #define LOCKED(keyed, call)					\
 ({								\

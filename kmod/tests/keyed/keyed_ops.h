@@ -11,6 +11,7 @@ int kwq_keyed_add_with(struct kwq_keyed *keyed, const struct kwq_key *key,
 		       const struct kwq_add_options *options, struct kwq_extras *extras);
 bool kwq_test_fill_stock(struct kwq_stock *stock, struct kwq_keyed *keyed,
 			 const struct kwq_key *key, u32 nr);
+void kwq_test_count_as(struct kwq_keyed *keyed, enum kwq_quota_kind kind);
 int kwq_keyed_remove(struct kwq_keyed *keyed, const struct kwq_key *key, u32 flags);
 int kwq_keyed_forget(struct kwq_keyed *keyed, const struct kwq_key *key);
 int kwq_keyed_num_requeues(struct kwq_keyed *keyed, const struct kwq_key *key);

@@ -64,23 +64,22 @@ static void quota_test_exit(struct kunit *test)
 	WRITE_ONCE(kwq_max_total_bytes, t->max_total_bytes);
 }
 
-static void remove_queue(struct kwq_quota *quota, bool exempt)
+static void remove_queue(struct kwq_quota *quota)
 {
-	kwq_quota_remove_queue(quota, exempt);
+	kwq_quota_remove_queue(quota);
 	kwq_quota_put(quota);
 }
 
 /* Makes somebody the owner of a queue. Returns 0 or -EDQUOT. */
 static int give_to(struct kwq_keyed *keyed, struct user_namespace *ns, uid_t uid)
 {
-	struct kwq_quota *quota = kwq_quota_add_queue(ns, KUIDT_INIT(uid), false);
+	struct kwq_quota *quota = kwq_quota_add_queue(ns, KUIDT_INIT(uid), KWQ_QUOTA_QUEUES);
 
 	if (IS_ERR(quota))
 		return PTR_ERR(quota);
 	kwq_quota_uncharge(keyed, keyed->own_bytes);
-	remove_queue(keyed->quota, keyed->exempt);
+	remove_queue(keyed->quota);
 	keyed->quota = quota;
-	keyed->exempt = false;
 	kwq_quota_charge_anyway(keyed, keyed->own_bytes);
 	return 0;
 }
@@ -90,7 +89,7 @@ static struct kwq_keyed *create_for(struct kunit *test, struct user_namespace *n
 	struct kwq_keyed *keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(keyed));
-	KUNIT_EXPECT_TRUE(test, keyed->exempt);
+	KUNIT_EXPECT_EQ(test, keyed->quota->kind, KWQ_QUOTA_EXEMPT);
 	KUNIT_EXPECT_EQ(test, give_to(keyed, ns, uid), 0);
 	return keyed;
 }
@@ -237,11 +236,11 @@ static void exempt_queue_refuses_nobody(struct kunit *test)
 	kwq_quota_read(&before);
 	roots = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(roots));
-	KUNIT_EXPECT_TRUE(test, roots->exempt);
-	KUNIT_ASSERT_PTR_EQ(test, contained->quota->parent, roots->quota);
+	KUNIT_EXPECT_EQ(test, roots->quota->kind, KWQ_QUOTA_EXEMPT);
+	KUNIT_ASSERT_TRUE(test, uid_eq(contained->quota->parent->user, roots->quota->user));
 	item = item_bytes(contained);
-	WRITE_ONCE(kwq_max_user_bytes, bytes_of(roots->quota) + 2 * item);
-	WRITE_ONCE(kwq_max_queues, roots->quota->nr_queues + 1);
+	WRITE_ONCE(kwq_max_user_bytes, bytes_of(contained->quota->parent) + 2 * item);
+	WRITE_ONCE(kwq_max_queues, contained->quota->parent->nr_queues + 1);
 	KUNIT_EXPECT_GE(test, fill(roots), 0);
 	KUNIT_EXPECT_LT(test, kwq_max_user_bytes, roots->nr_bytes);
 	KUNIT_EXPECT_EQ(test, add_number(contained, 0), KWQ_ADDED);
@@ -624,16 +623,16 @@ static void no_memory_for_a_quota(struct kunit *test)
 	kunit_activate_static_stub(test, kwq_new_quota, new_quota_of_few);
 	for (left = 0; left < 2; left++) {
 		quotas_left = left;
-		quota = kwq_quota_add_queue(&t->ns, KUIDT_INIT(FIRST), false);
+		quota = kwq_quota_add_queue(&t->ns, KUIDT_INIT(FIRST), KWQ_QUOTA_QUEUES);
 		KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(quota), -ENOMEM);
 		if (!IS_ERR(quota))
-			remove_queue(quota, false);
+			remove_queue(quota);
 	}
 	quotas_left = left;
-	quota = kwq_quota_add_queue(&t->ns, KUIDT_INIT(FIRST), false);
+	quota = kwq_quota_add_queue(&t->ns, KUIDT_INIT(FIRST), KWQ_QUOTA_QUEUES);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(quota), 0);
 	if (!IS_ERR(quota))
-		remove_queue(quota, false);
+		remove_queue(quota);
 }
 
 /* The end of a queue begins, but the worker has not started yet. */

@@ -477,18 +477,10 @@ static struct kwq_handle *make_front(struct kunit *test)
 	return handle;
 }
 
-/* The queue counts for its owner's quota from now on, or no more. */
-static void exempt(struct kwq_keyed *keyed, bool is_exempt)
-{
-	kwq_quota_uncharge(keyed, keyed->nr_bytes + keyed->own_bytes);
-	keyed->exempt = is_exempt;
-	kwq_quota_charge_anyway(keyed, keyed->nr_bytes + keyed->own_bytes);
-}
-
 /* Begins to count the queue, and leaves @bytes in its owner's quota. */
 static void leave_bytes(struct kwq_keyed *keyed, u32 bytes)
 {
-	exempt(keyed, false);
+	kwq_test_count_as(keyed, KWQ_QUOTA_QUEUES);
 	WRITE_ONCE(kwq_max_user_bytes, atomic64_read(&keyed->quota->bytes) + bytes);
 }
 
@@ -511,13 +503,14 @@ static void quota_tells_adders(struct kunit *test)
 	struct room_test *t = test->priv;
 	struct kwq_keyed *keyed = t->keyed;
 	unsigned long before = kwq_max_user_bytes;
-	struct kwq_quota *quota = keyed->quota;
 	struct adder *large, *late, *killed, *a;
+	struct kwq_quota *quota;
 	s64 bytes;
 
 	keyed->limits.max_items = U32_MAX;
 	KUNIT_EXPECT_EQ(test, add_byte(keyed, 0), KWQ_ADDED);
 	leave_bytes(keyed, 0);
+	quota = keyed->quota;
 	bytes = atomic64_read(&quota->bytes);
 	large = start_in_quota(test, t->handle, 0, 1, 1000, KTIME_MAX);
 	late = start_in_quota(test, t->handle, 1, 2, 1, 10);
@@ -536,9 +529,9 @@ static void quota_tells_adders(struct kunit *test)
 	WRITE_ONCE(kwq_max_user_bytes, before);
 	KUNIT_EXPECT_EQ(test, remove_byte(keyed, 4), KWQ_WAS_READY);
 	expect_end(test, large, KWQ_ADDED);
-	exempt(keyed, true);
 	expect_nobody_waits(test);
 	KUNIT_EXPECT_EQ(test, nr_sleepers(&quota->room), 0);
+	kwq_test_count_as(keyed, KWQ_QUOTA_EXEMPT);
 }
 
 /* Q19: an adder that finds room in its queue, but none in the quota, lets the next one have it. */
@@ -559,7 +552,7 @@ static void adder_without_memory_leaves_its_room(struct kunit *test)
 	WRITE_ONCE(kwq_max_user_bytes, before);
 	KUNIT_EXPECT_EQ(test, remove_byte(keyed, 2), KWQ_WAS_READY);
 	expect_end(test, large, KWQ_ADDED);
-	exempt(keyed, true);
+	kwq_test_count_as(keyed, KWQ_QUOTA_EXEMPT);
 	expect_nobody_waits(test);
 }
 
@@ -581,7 +574,7 @@ static void shut_down_ends_waits_in_a_quota(struct kunit *test)
 	kwq_keyed_shut_down(keyed);
 	expect_end(test, here, -ESHUTDOWN);
 	WRITE_ONCE(kwq_max_user_bytes, before);
-	exempt(keyed, true);
+	kwq_test_count_as(keyed, KWQ_QUOTA_EXEMPT);
 	expect_nobody_waits(test);
 	kwq_handle_close(front);
 }

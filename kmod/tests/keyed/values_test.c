@@ -450,17 +450,18 @@ static void quota_counts_values(struct kunit *test)
 	struct values_test *t = test->priv;
 	struct kwq_keyed *keyed = t->keyed;
 	unsigned long before = kwq_max_total_bytes;
-	atomic64_t *charged = &keyed->quota->exempt_bytes;
+	atomic64_t *charged = &keyed->quota->bytes;
 	s64 own = atomic64_read(charged);
 	struct got got;
 
 	add(t, "a", "old");
-	keyed->exempt = false;
+	kwq_test_count_as(keyed, KWQ_QUOTA_QUEUES);
 	WRITE_ONCE(kwq_max_total_bytes, 0);
 	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, KWQ_VALUE_MAX, 0,
 					&(struct kwq_add_options){}), -EDQUOT);
 	WRITE_ONCE(kwq_max_total_bytes, before);
-	keyed->exempt = true;
+	kwq_test_count_as(keyed, KWQ_QUOTA_EXEMPT);
+	charged = &keyed->quota->bytes;
 	expect_counts(test, 1, 1, 3);
 	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, KWQ_VALUE_MAX, 0,
 					&(struct kwq_add_options){}), KWQ_COALESCED);
@@ -479,12 +480,15 @@ static void quota_counts_values(struct kunit *test)
 static void reader_pays_for_a_value(struct kunit *test)
 {
 	struct values_test *t = test->priv;
-	atomic64_t *paid = &t->x->quota->call_bytes;
 	unsigned long before = kwq_max_total_bytes;
+	struct kwq_quota *exempt = t->x->quota;
 	struct got first, second;
+	atomic64_t *paid;
 	u32 bytes;
 
-	t->x->exempt = false;
+	t->x->quota = kwq_quota_get(exempt->ns, exempt->user, KWQ_QUOTA_CALLS);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t->x->quota));
+	paid = &t->x->quota->bytes;
 	WRITE_ONCE(kwq_max_total_bytes, 0);
 	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, KWQ_VALUE_MAX, 0,
 					&(struct kwq_add_options){}), KWQ_ADDED);
@@ -507,7 +511,7 @@ static void reader_pays_for_a_value(struct kunit *test)
 	kwq_quota_uncharge_call(t->x, KWQ_CALL_BYTES - bytes);
 	KUNIT_EXPECT_EQ(test, atomic64_read(paid), 0);
 	WRITE_ONCE(kwq_max_total_bytes, before);
-	t->x->exempt = true;
+	kwq_quota_put(exempt);
 }
 
 /* L10: a value takes no room from remembered items, and an item that is one needs room itself. */
