@@ -76,8 +76,6 @@ static void free_queue(struct kwq_keyed *keyed)
 	/* First stop the timer, which makes items ready. */
 	kwq_queue_destroy(&keyed->queue);
 	kwq_keyed_destroy_items(keyed);
-	if (keyed->outbox)
-		kwq_keyed_put_async(keyed->outbox);
 	/* Last, so that a task that finds room in the quota finds the memory, too. */
 	kwq_quota_uncharge(keyed, keyed->nr_bytes + keyed->gone_bytes + keyed->own_bytes);
 	kwq_quota_put(keyed->quota);
@@ -100,8 +98,8 @@ static void free_work_fn(struct work_struct *work)
 }
 
 /*
- * From now on the queue's other work is not queued any more. The queue is none of its user's any
- * more, but its bytes count until they are free.
+ * From now on the queue's other work is not queued any more. The queue and its outbox are none of
+ * their users' any more, but their bytes count until they are free.
  */
 static void retire_queue(struct kwq_keyed *keyed)
 {
@@ -111,6 +109,8 @@ static void retire_queue(struct kwq_keyed *keyed)
 	WRITE_ONCE(keyed->ending, true);
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 	kwq_quota_remove_queue(keyed->quota);
+	if (keyed->outbox)
+		kwq_keyed_put_async(keyed->outbox);
 	/* The queue has left the tree of names, so this may take the place of @by_name. */
 	INIT_WORK(&keyed->free, free_work_fn);
 }

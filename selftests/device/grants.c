@@ -769,7 +769,6 @@ static int peer_has_two_queues(struct peer *parent, void *arg)
 		if (!(round & 2))
 			close(outbox);
 	}
-	/* This waits for the ends, too. */
 	for (int i = 0; i < 2; i++)
 		REQUIRE(new_queue(self->dev) >= 0);
 	REQUIRE(!request(self->dev, KWQ_IOC_INFO, &info));
