@@ -48,52 +48,6 @@ void kwq_holder_init(struct kwq_holder *holder)
 	holder->nr_held = 0;
 }
 
-/**
- * kwq_core_line_holders() - let each holder have its items in a line of its own
- * @core: the core; large, and just initialised
- *
- * From then on each holder is a &struct kwq_lined_holder that kwq_core_add_holder() added. Its
- * items can then be found. The item of the core that has been processing longest needs a search:
- * see kwq_core_search_longest().
- */
-void kwq_core_line_holders(struct kwq_core *core)
-{
-	core->lined = true;
-	kwq_bulk_of(core)->holders = RB_ROOT;
-}
-
-static struct kwq_lined_holder *lined_holder(const struct rb_node *node)
-{
-	return rb_entry_safe(node, struct kwq_lined_holder, by_address);
-}
-
-static bool has_lower_address(struct rb_node *node, const struct rb_node *other)
-{
-	return lined_holder(node) < lined_holder(other);
-}
-
-/**
- * kwq_core_add_holder() - make a holder that holds nothing and has a line of its own
- * @core: the core, after kwq_core_line_holders()
- * @lined: the holder
- */
-void kwq_core_add_holder(struct kwq_core *core, struct kwq_lined_holder *lined)
-{
-	kwq_holder_init(&lined->holder);
-	kwq_line_init(&lined->processing);
-	rb_add(&lined->by_address, &kwq_bulk_of(core)->holders, has_lower_address);
-}
-
-/**
- * kwq_core_remove_holder() - forget a holder
- * @core: the core
- * @lined: the holder; it holds nothing
- */
-void kwq_core_remove_holder(struct kwq_core *core, struct kwq_lined_holder *lined)
-{
-	rb_erase(&lined->by_address, &kwq_bulk_of(core)->holders);
-}
-
 static void init_bulk(struct kwq_bulk *bulk)
 {
 	int lane, level;
@@ -1014,7 +968,7 @@ static inline u8 marks_of_next_run(u8 marks)
 void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
 		   struct kwq_holder *holder, ktime_t now)
 {
-	join_processing(core, item, holder, now);
+	join_processing(core, item, now);
 	/* A ready item is dirty and not processing. Both change, and no other bit does. */
 	set_state(item, item->state ^ (KWQ_ITEM_DIRTY | KWQ_ITEM_PROCESSING));
 	item->marks = marks_of_next_run(item->marks);
@@ -1111,7 +1065,7 @@ static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 
 /**
  * kwq_core_hand_over() - let another holder have an item (K14)
- * @item: the item; processing, in a core whose holders have no lines of their own
+ * @item: the item; processing
  * @holder: its new holder
  */
 void kwq_core_hand_over(struct kwq_item *item, struct kwq_holder *holder)
@@ -1507,7 +1461,7 @@ bool kwq_core_resume(struct kwq_core *core)
 
 /**
  * kwq_core_set_term() - set when all hand-outs end (Q20)
- * @core: the core; its holders have lines of their own
+ * @core: the core; large
  * @term: when; KTIME_MAX for never
  *
  * The new term takes the place of an old one, even of one that is over. Then the caller has taken
@@ -1540,7 +1494,6 @@ bool kwq_core_end_term(struct kwq_core *core, ktime_t now)
 	if (!(core->paused & KWQ_TERM_RUNS) || now < kwq_bulk_of(core)->term)
 		return false;
 	WRITE_ONCE(core->paused, kwq_core_pauses(core) | KWQ_TERM_OVER);
-	kwq_bulk_of(core)->searched = NULL;
 	return true;
 }
 
@@ -1578,7 +1531,7 @@ void kwq_core_shut_down(struct kwq_core *core)
 
 /**
  * kwq_core_first_processing() - find the item that has been processing longest
- * @core: the core; its holders have no lines of their own
+ * @core: the core
  *
  * Return: the item; NULL if none is processing.
  */
@@ -1679,84 +1632,18 @@ static u64 unfinished(const struct kwq_core *core, ktime_t now)
 	return high ? U64_MAX : low - bulk->started;
 }
 
-/* The holder with the lowest address above that of the last one. */
-static const struct kwq_lined_holder *next_holder(const struct kwq_core *core,
-						  const struct kwq_lined_holder *last)
-{
-	const struct rb_node *node = kwq_bulk_of(core)->holders.rb_node;
-	const struct kwq_lined_holder *lined, *found = NULL;
-
-	while (node) {
-		lined = lined_holder(node);
-		if (lined > last) {
-			found = lined;
-			node = node->rb_left;
-		} else {
-			node = node->rb_right;
-		}
-	}
-	return found;
-}
-
 /**
  * kwq_core_next_lost() - find an item that is still processing although the term is over (Q20)
  * @core: the core
- * @budget: how many steps the caller may make, at least 1; lowered by 1 for each item and each
- *	holder without items
  *
  * The caller takes the item back by kwq_core_abandon(), and calls again. Nothing is handed out
- * meanwhile, so a holder that has no items gets none.
+ * meanwhile.
  *
- * Return: the item. NULL if there is none, with @budget above 0, or if @budget is used up.
+ * Return: the item; NULL if there is none.
  */
-struct kwq_item *kwq_core_next_lost(struct kwq_core *core, unsigned int *budget)
+struct kwq_item *kwq_core_next_lost(const struct kwq_core *core)
 {
-	const struct kwq_lined_holder *lined;
-
-	if (!(core->paused & KWQ_TERM_OVER) || !core->nr_processing)
-		return NULL;
-	while (*budget) {
-		--*budget;
-		lined = next_holder(core, kwq_bulk_of(core)->searched);
-		if (lined->holder.nr_held)
-			return kwq_line_first(&lined->processing, struct kwq_item, node);
-		kwq_bulk_of(core)->searched = lined;
-	}
-	return NULL;
-}
-
-/**
- * kwq_core_search_longest() - search for the item that has been processing longest (M3)
- * @core: the core; large
- * @search: what was found so far
- *
- * The core may change between two calls. An item that is processing all the time is not missed.
- *
- * Looks at KWQ_HOLDERS_PER_SEARCH holders per call, so that the caller can bound the work.
- *
- * Return: true if there may be more.
- */
-bool kwq_core_search_longest(const struct kwq_core *core, struct kwq_search *search)
-{
-	const struct kwq_lined_holder *lined;
-	int n;
-
-	if (!core->nr_processing)
-		return false;
-	if (!core->lined) {
-		search->first = kwq_core_first_processing(core)->since;
-		return false;
-	}
-	lined = next_holder(core, search->last);
-	for (n = 0; lined && n < KWQ_HOLDERS_PER_SEARCH; n++) {
-		if (lined->holder.nr_held)
-			search->first = min(search->first,
-					    kwq_line_first(&lined->processing, struct kwq_item,
-							   node)->since);
-		search->last = lined;
-		lined = lined_holder(rb_next(&lined->by_address));
-	}
-	return lined;
+	return core->paused & KWQ_TERM_OVER ? kwq_core_first_processing(core) : NULL;
 }
 
 /**
@@ -1770,6 +1657,9 @@ bool kwq_core_search_longest(const struct kwq_core *core, struct kwq_search *sea
 void kwq_core_gauges(const struct kwq_core *core, struct kwq_gauges *gauges,
 		     ktime_t now)
 {
+	const struct kwq_item *first = kwq_core_first_processing(core);
+
 	gauges->oldest_ready = oldest_ready(core, now);
+	gauges->longest_running = first ? kwq_age(first->since, now) : 0;
 	gauges->unfinished = unfinished(core, now);
 }

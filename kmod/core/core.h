@@ -58,38 +58,15 @@ enum kwq_wait_policy {
  * @oldest_ready: the longest time that an item has been dirty, among the first items of all
  *	bands; 0 for none. With groups (Q16), among the first items of the first groups of all
  *	bands, and of the first group that is at its limit
+ * @longest_running: age of the oldest hand-out that is not done; 0 for none
  * @unfinished: sum of the ages of all hand-outs that are not done
  *
  * All in ns.
  */
 struct kwq_gauges {
 	u64 oldest_ready;
+	u64 longest_running;
 	u64 unfinished;
-};
-
-/**
- * struct kwq_lined_holder - a holder whose items are in a line of its own
- * @holder: the holder
- * @processing: its items, in the order of their hand-outs
- * @by_address: in @holders of &struct kwq_bulk
- */
-struct kwq_lined_holder {
-	struct kwq_holder holder;
-	struct kwq_line processing;
-	struct rb_node by_address;
-};
-
-/* How many holders a call of kwq_core_search_longest() looks at. */
-#define KWQ_HOLDERS_PER_SEARCH	64
-
-/**
- * struct kwq_search - a search for the item that has been processing longest
- * @last: the last holder that was looked at; NULL at first; it may be gone
- * @first: the earliest hand-out so far; KTIME_MAX at first
- */
-struct kwq_search {
-	const struct kwq_lined_holder *last;
-	ktime_t first;
 };
 
 /**
@@ -146,9 +123,6 @@ static inline u64 kwq_age(ktime_t since, ktime_t now)
 
 void kwq_holder_init(struct kwq_holder *holder);
 void kwq_core_init(struct kwq_core *core, enum kwq_form form);
-void kwq_core_line_holders(struct kwq_core *core);
-void kwq_core_add_holder(struct kwq_core *core, struct kwq_lined_holder *lined);
-void kwq_core_remove_holder(struct kwq_core *core, struct kwq_lined_holder *lined);
 bool kwq_core_is_used(const struct kwq_core *core);
 
 /**
@@ -216,7 +190,7 @@ void kwq_core_pause(struct kwq_core *core);
 bool kwq_core_resume(struct kwq_core *core);
 bool kwq_core_set_term(struct kwq_core *core, ktime_t term);
 bool kwq_core_end_term(struct kwq_core *core, ktime_t now);
-struct kwq_item *kwq_core_next_lost(struct kwq_core *core, unsigned int *budget);
+struct kwq_item *kwq_core_next_lost(const struct kwq_core *core);
 void kwq_core_set_order(struct kwq_core *core, struct kwq_order *order);
 unsigned int kwq_core_most_gets(const struct kwq_core *core);
 void kwq_core_set_aging(struct kwq_core *core, u64 aging);
@@ -231,7 +205,6 @@ void kwq_core_shut_down(struct kwq_core *core);
 struct kwq_item *kwq_core_first_processing(const struct kwq_core *core);
 struct kwq_item *kwq_core_next_dead(const struct kwq_core *core, u64 after);
 struct kwq_item *kwq_core_drop(struct kwq_core *core);
-bool kwq_core_search_longest(const struct kwq_core *core, struct kwq_search *search);
 void kwq_core_gauges(const struct kwq_core *core, struct kwq_gauges *gauges,
 		     ktime_t now);
 

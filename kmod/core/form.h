@@ -87,27 +87,25 @@ static inline struct kwq_item *first_ready(const struct kwq_core *core)
 
 /* ---- Processing items ---- */
 
-static noinline void take_unusual(struct kwq_core *core, struct kwq_item *item,
-				  struct kwq_holder *holder, ktime_t now)
+static noinline void take_unusual(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	if (kwq_core_is_grouped(core)) {
 		kwq_groups_take(core, item);
-		begin_processing(core, item, holder, now);
+		begin_processing(core, item, now);
 	} else {
-		take_of_bands(core, item, holder, now);
+		take_of_bands(core, item, now);
 	}
 }
 
 /* Moves an item from the ready ones to those in processing. */
-static inline void join_processing(struct kwq_core *core, struct kwq_item *item,
-				   struct kwq_holder *holder, ktime_t now)
+static inline void join_processing(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	if (unlikely(core->unusual) && kwq_core_is_small(core))
 		take_of_items(core, item);
 	else if (unlikely(core->unusual))
-		take_unusual(core, item, holder, now);
+		take_unusual(core, item, now);
 	else
-		take_of_bands(core, item, holder, now);
+		take_of_bands(core, item, now);
 	core->nr_ready--;
 	core->nr_processing++;
 }

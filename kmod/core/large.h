@@ -79,32 +79,22 @@ static inline struct kwq_item *first_of_bands(const struct kwq_core *core)
 	return kwq_line_first(&bulk->bands[lane][level], struct kwq_item, node);
 }
 
-static inline struct kwq_line *own_line(struct kwq_holder *holder)
-{
-	return &container_of(holder, struct kwq_lined_holder, holder)->processing;
-}
-
 /* The item is linked nowhere. */
-static inline void begin_processing(struct kwq_core *core, struct kwq_item *item,
-				    struct kwq_holder *holder, ktime_t now)
+static inline void begin_processing(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	struct kwq_bulk *bulk = kwq_bulk_of(core);
 
-	if (core->lined)
-		kwq_line_join(own_line(holder), &item->node);
-	else
-		kwq_line_join(&bulk->processing, &item->node);
+	kwq_line_join(&bulk->processing, &item->node);
 	bulk->started += now;
 	bulk->started_high += bulk->started < (u64)now;
 	observe(&bulk->queue_duration, item->dirtied, now);
 	bulk->gets++;
 }
 
-static inline void take_of_bands(struct kwq_core *core, struct kwq_item *item,
-				 struct kwq_holder *holder, ktime_t now)
+static inline void take_of_bands(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	leave_band(core, item);
-	begin_processing(core, item, holder, now);
+	begin_processing(core, item, now);
 }
 
 /* M1: the sum of the times of hand-outs is without this item. */
@@ -112,10 +102,7 @@ static inline void end_processing(struct kwq_core *core, struct kwq_item *item)
 {
 	struct kwq_bulk *bulk = kwq_bulk_of(core);
 
-	if (core->lined)
-		kwq_line_leave(own_line(item->holder), &item->node);
-	else
-		kwq_line_leave(&bulk->processing, &item->node);
+	kwq_line_leave(&bulk->processing, &item->node);
 	bulk->started_high -= bulk->started < (u64)item->since;
 	bulk->started -= item->since;
 }

@@ -38,13 +38,14 @@ static struct kwq_handle *open_handle(struct kwq_keyed *keyed, struct kwq_keyed 
 	handle->has_lost = false;
 	handle->has_found_nothing = false;
 	handle->keyed = keyed;
+	kwq_holder_init(&handle->holder);
+	kwq_line_init(&handle->held);
 	handle->rights = rights;
 	handle->pid = NULL;
 	kref_get(&keyed->ref);
 
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	keyed->nr_handles++;
-	kwq_core_add_holder(&keyed->queue.core, &handle->lined);
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 	return handle;
 }
@@ -70,7 +71,7 @@ struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights)
 void kwq_handle_close(struct kwq_handle *handle)
 {
 	struct kwq_keyed *keyed = handle->keyed;
-	struct kwq_item *item;
+	struct kwq_keyed_item *ki;
 	unsigned long flags;
 	ktime_t now;
 	bool done;
@@ -82,11 +83,11 @@ void kwq_handle_close(struct kwq_handle *handle)
 		spin_lock_irqsave(&keyed->queue.lock, flags);
 		now = kwq_now_locked(&keyed->queue);
 		for (n = 0; n < KWQ_READY_PER_HOLD; n++) {
-			done = !handle->lined.holder.nr_held;
+			done = kwq_line_is_empty(&handle->held);
 			if (done)
 				break;
-			item = kwq_line_first(&handle->lined.processing, struct kwq_item, node);
-			kwq_handout_abandon(keyed, kwq_keyed_item_of(item), now);
+			ki = kwq_line_first(&handle->held, struct kwq_keyed_item, held);
+			kwq_handout_abandon(keyed, ki, now);
 		}
 		if (done) {
 			if (handle->has_found_nothing) {
@@ -94,7 +95,6 @@ void kwq_handle_close(struct kwq_handle *handle)
 				kwq_note_getter(keyed);
 			}
 			keyed->nr_handles--;
-			kwq_core_remove_holder(&keyed->queue.core, &handle->lined);
 		}
 		kwq_keyed_unlock(keyed, flags);
 		cond_resched();
@@ -252,7 +252,7 @@ static int get_some_locked(struct kwq_handle *handle, struct kwq_got_buffer *buf
 				break;
 		}
 
-		kwq_take_locked(&keyed->queue, item, &handle->lined.holder, now);
+		kwq_take_locked(&keyed->queue, item, &handle->holder, now);
 		kwq_handout_begin(handle, ki);
 
 		memcpy(buffer->keys + buffer->keys_len, ki->key, ki->key_len);
@@ -287,7 +287,7 @@ static noinline int wait_locked(struct kwq_handle *handle, const struct kwq_pati
 
 	if (handle->keyed->changes && !patience->nonblock)
 		kwq_note_getter(handle->keyed);
-	ret = kwq_wait_locked(&handle->keyed->queue, &handle->lined.holder, patience, flags);
+	ret = kwq_wait_locked(&handle->keyed->queue, &handle->holder, patience, flags);
 	if (handle->keyed->changes && ret == -EAGAIN)
 		kwq_note_found_nothing(handle);
 	else if (handle->keyed->changes && ret < 0 && !patience->nonblock)
@@ -397,7 +397,7 @@ static int finish(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash
 		  u32 flags, ktime_t now)
 {
 	struct kwq_keyed *keyed = handle->keyed;
-	int ret = kwq_done_locked(&keyed->queue, &handle->lined.holder, &ki->item, flags, now);
+	int ret = kwq_done_locked(&keyed->queue, &handle->holder, &ki->item, flags, now);
 
 	if (ret < 0)
 		return ret;
@@ -472,7 +472,7 @@ noinline int kwq_handle_settle_locked(struct kwq_handle *handle, u64 ticket,
 		ki = kwq_keyed_find(keyed, key);
 	if (!ki || kwq_term_is_over_locked(keyed))
 		return ticket ? -ESTALE : -ENOENT;
-	ret = kwq_settle_locked(&keyed->queue, &handle->lined.holder, &ki->item, flags, now);
+	ret = kwq_settle_locked(&keyed->queue, &handle->holder, &ki->item, flags, now);
 	if (ret < 0)
 		return ret;
 	kwq_handout_end(handle, ki, kwq_ticket_hash(ki->ticket));
@@ -550,7 +550,7 @@ int kwq_handle_extend_key_locked(struct kwq_handle *handle,
 	if (!ki || !(ki->item.state & KWQ_ITEM_PROCESSING) ||
 	    kwq_term_is_over_locked(handle->keyed))
 		return -ENOENT;
-	if (ki->item.holder != &handle->lined.holder)
+	if (ki->item.holder != &handle->holder)
 		return -EPERM;
 	kwq_handout_extend(handle->keyed, ki, now);
 	return 0;

@@ -35,7 +35,7 @@ struct kwq_keyed_item *kwq_find_held(struct kwq_handle *handle, u64 ticket, u32 
 	for (; node; node = node->next) {
 		ki = container_of(node, struct kwq_keyed_item, by_ticket);
 		if (ki->ticket == ticket)
-			return ki->item.holder == &handle->lined.holder ? ki : NULL;
+			return ki->item.holder == &handle->holder ? ki : NULL;
 	}
 	return NULL;
 }
@@ -90,6 +90,7 @@ void kwq_handout_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki)
 	ki->ticket = ++keyed->last_ticket;
 	kwq_table_insert(&keyed->tickets, &ki->by_ticket,
 			 kwq_ticket_hash(ki->ticket));
+	kwq_line_join(&handle->held, &ki->held);
 	if (keyed->limits.lease)
 		begin_lease(keyed, ki);
 	if (unlikely(keyed->changes))
@@ -109,6 +110,7 @@ void kwq_handout_end(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 h
 	/* If it is dirty, it is ready now, and an add of it has another result (Q2). */
 	kwq_board_forget(keyed, ki);
 	kwq_table_remove(&keyed->tickets, &ki->by_ticket, hash);
+	kwq_line_leave(&handle->held, &ki->held);
 	if (keyed->limits.lease)
 		end_lease(ki);
 }
@@ -116,8 +118,7 @@ void kwq_handout_end(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 h
 static void take_back(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
 {
 	lockdep_assert_held(&keyed->queue.lock);
-	kwq_handout_end(container_of(ki->item.holder, struct kwq_handle, lined.holder), ki,
-			kwq_ticket_hash(ki->ticket));
+	kwq_handout_end(kwq_handle_of(&ki->item), ki, kwq_ticket_hash(ki->ticket));
 	kwq_abandon_locked(&keyed->queue, &ki->item, now);
 }
 
@@ -136,7 +137,7 @@ void kwq_handout_abandon(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, kti
 /* Tells the holder of an item that it is about to lose it. */
 static void tell_holder(struct kwq_keyed *keyed, const struct kwq_keyed_item *ki)
 {
-	container_of(ki->item.holder, struct kwq_handle, lined.holder)->has_lost = true;
+	kwq_handle_of(&ki->item)->has_lost = true;
 	kwq_tell_pollers_locked(&keyed->queue, EPOLLPRI);
 }
 
@@ -168,18 +169,16 @@ void kwq_handout_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktim
 }
 
 /* The next item whose lease has ended, or whose holder has lost it by the end of the term. */
-static struct kwq_keyed_item *next_expired(struct kwq_keyed *keyed, ktime_t now,
-					   unsigned int *budget)
+static struct kwq_keyed_item *next_expired(struct kwq_keyed *keyed, ktime_t now)
 {
 	struct kwq_lease *lease = first_lease(keyed);
 	struct kwq_item *item;
 
-	if (*budget && lease && lease->expires <= now) {
-		--*budget;
+	if (lease && lease->expires <= now) {
 		keyed->expired++;
 		return lease->ki;
 	}
-	item = kwq_core_next_lost(&keyed->queue.core, budget);
+	item = kwq_core_next_lost(&keyed->queue.core);
 	return item ? kwq_keyed_item_of(item) : NULL;
 }
 
@@ -188,25 +187,27 @@ static struct kwq_keyed_item *next_expired(struct kwq_keyed *keyed, ktime_t now,
  * @keyed: the queue; its lock held
  * @now: current time
  *
- * Makes at most KWQ_READY_PER_HOLD steps. Each takes back an item, or finds that a handle holds
- * none.
+ * Takes back KWQ_READY_PER_HOLD items at most.
  *
  * Return: true if there may be more.
  */
 bool kwq_handouts_expire(struct kwq_keyed *keyed, ktime_t now)
 {
-	unsigned int budget = KWQ_READY_PER_HOLD;
 	struct kwq_keyed_item *ki;
 	struct kwq_lease *lease;
 	ktime_t end;
+	int n;
 
 	lockdep_assert_held(&keyed->queue.lock);
 	kwq_term_end_locked(keyed, now);
-	while ((ki = next_expired(keyed, now, &budget))) {
+	for (n = 0; n < KWQ_READY_PER_HOLD; n++) {
+		ki = next_expired(keyed, now);
+		if (!ki)
+			break;
 		tell_holder(keyed, ki);
 		kwq_handout_abandon(keyed, ki, now);
 	}
-	if (!budget)
+	if (n == KWQ_READY_PER_HOLD)
 		return true;
 	lease = first_lease(keyed);
 	end = lease ? lease->expires : KTIME_MAX;

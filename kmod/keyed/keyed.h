@@ -86,6 +86,7 @@ struct kwq_key {
  * @has_used_token: in a queue with changes, a hand-out had &kwq_change.token
  * @ticket: number of the hand-out while processing; 0 before the first one
  * @by_ticket: in &kwq_keyed.tickets while processing
+ * @held: in &kwq_handle.held while processing
  * @remembered: in &kwq_keyed.remembered while idle
  * @key: the key; constant
  *
@@ -109,6 +110,7 @@ struct kwq_keyed_item {
 		struct {
 			u64 ticket;
 			struct kwq_node by_ticket;
+			struct hlist_node held;
 		};
 		struct list_head remembered;
 	};
@@ -422,7 +424,8 @@ struct kwq_keyed {
 /**
  * struct kwq_handle - one open file description of a queue
  * @keyed: the queue
- * @lined: the holder of its items
+ * @holder: counts the items that it holds
+ * @held: these items, in the order of their hand-outs
  * @pid: the process that last called get, with a reference; NULL before the first get. Also
  *	read without the lock
  * @outbox: a handle of the queue's outbox, with the rights of the descriptor that gave it; NULL
@@ -439,7 +442,8 @@ struct kwq_handle {
 	struct kwq_keyed *keyed;
 	struct kwq_keyed *front;
 	struct kwq_quota *quota;
-	struct kwq_lined_holder lined;
+	struct kwq_holder holder;
+	struct kwq_line held;
 	struct pid *pid;
 	struct kwq_handle *outbox;
 	u32 rights;
@@ -1241,6 +1245,17 @@ int kwq_handle_done_key_locked(struct kwq_handle *handle, const struct kwq_key *
 int kwq_handle_extend_locked(struct kwq_handle *handle, u64 ticket, ktime_t now);
 int kwq_handle_extend_key_locked(struct kwq_handle *handle,
 				 const struct kwq_key *key, ktime_t now);
+
+/**
+ * kwq_handle_of() - the handle that holds an item
+ * @item: the item; processing
+ *
+ * Return: the handle.
+ */
+static inline struct kwq_handle *kwq_handle_of(const struct kwq_item *item)
+{
+	return container_of(item->holder, struct kwq_handle, holder);
+}
 
 /* handout.c */
 struct kwq_keyed_item *kwq_find_held(struct kwq_handle *handle, u64 ticket, u32 hash);

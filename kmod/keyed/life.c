@@ -247,7 +247,6 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 		      offsetof(struct kwq_large_queue, queue));
 	kwq_large_queue_init(kwq_large_of(&keyed->queue), keyed->queue.name, clock);
 	kwq_rate_limiter_configure(&keyed->of_core.limiter, &kwq_client_go_limits, NULL, 0);
-	kwq_core_line_holders(&keyed->queue.core);
 	if (limits->no_durations)
 		kwq_queue_measure_no_durations(&keyed->queue);
 	keyed->of_queue.key_ops = limits->changes ? &key_ops_with_changes : &key_ops;

@@ -157,7 +157,7 @@ static u64 order_in(const struct look *look, const struct kwq_keyed_item *ki, u3
 
 static pid_t holder_pid(const struct look *look, const struct kwq_item *item)
 {
-	struct pid *pid = container_of(item->holder, struct kwq_handle, lined.holder)->pid;
+	struct pid *pid = kwq_handle_of(item)->pid;
 
 	/* Another process may have the number of one that is gone. */
 	return pid && pid_has_task(pid, PIDTYPE_TGID) ? pid_nr_ns(pid, look->pids) : 0;

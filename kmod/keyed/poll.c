@@ -49,7 +49,7 @@ static __poll_t poll_ready_locked(struct kwq_handle *handle, struct poll_table_s
 
 	/* The wake-up of this poller may have come before the end of the term. */
 	kwq_term_is_over_locked(keyed);
-	if (!kwq_get_would_wait_locked(&keyed->queue, &handle->lined.holder))
+	if (!kwq_get_would_wait_locked(&keyed->queue, &handle->holder))
 		return POLL_READY;
 	if (keyed->changes && poll_requested_events(table) & POLL_READY)
 		kwq_note_found_nothing(handle);

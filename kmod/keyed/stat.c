@@ -1,25 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* State and counters of a queue (M1, M2, M3). */
 #include <linux/cred.h>
-#include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/uidgid.h>
 #include "keyed.h"
 #include "timens.h"
-
-/* Each hold of the lock looks at some handles. */
-static void search_longest(struct kwq_keyed *keyed, struct kwq_search *search)
-{
-	unsigned long flags;
-	bool more;
-
-	do {
-		spin_lock_irqsave(&keyed->queue.lock, flags);
-		more = kwq_core_search_longest(&keyed->queue.core, search);
-		spin_unlock_irqrestore(&keyed->queue.lock, flags);
-		cond_resched();
-	} while (more && !fatal_signal_pending(current));
-}
 
 static void stat_changes(const struct kwq_changes *changes, struct kwq_stat *stat)
 {
@@ -36,10 +21,8 @@ static void stat_changes(const struct kwq_changes *changes, struct kwq_stat *sta
  * @keyed: the queue
  * @stat: filled in, except @stat->size
  *
- * All numbers are from the same moment, with two exceptions. The age of the oldest wait takes a
- * look at every item, and only if an item is waiting. The age of the oldest hand-out takes a look
- * at every handle. With more than KWQ_HOLDERS_PER_SEARCH handles it takes several holds of the
- * lock.
+ * All numbers are from the same moment, but the age of the oldest wait takes a look at every item,
+ * and only if an item is waiting.
  *
  * Context: process; may sleep.
  */
@@ -47,10 +30,9 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 {
 	const struct kwq_core *core = &keyed->queue.core;
 	const struct kwq_bulk *bulk = &keyed->of_core;
-	const struct kwq_item *dead;
-	struct kwq_search search = { .first = KTIME_MAX };
-	bool looks_at_dead, looks_at_more = false;
 	struct kwq_gauges gauges = {};
+	const struct kwq_item *dead;
+	bool looks_at_dead;
 	unsigned long flags;
 	ktime_t now, term;
 
@@ -118,10 +100,8 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->getters = keyed->of_queue.nr_getters;
 	if (keyed->changes)
 		stat_changes(keyed->changes, stat);
-	if (!keyed->limits.no_durations) {
+	if (!keyed->limits.no_durations)
 		kwq_core_gauges(core, &gauges, now);
-		looks_at_more = kwq_core_search_longest(core, &search);
-	}
 	dead = kwq_core_next_dead(core, 0);
 	stat->oldest_dead = dead ? kwq_age(dead->since, now) : 0;
 	keyed->has_older_dead &= !!dead;
@@ -133,12 +113,10 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 		stat->oldest_waiting = kwq_keyed_oldest(keyed, KWQ_ITEM_WAITING, now);
 	if (looks_at_dead)
 		stat->oldest_dead = kwq_keyed_oldest(keyed, KWQ_ITEM_DEAD, now);
-	if (looks_at_more)
-		search_longest(keyed, &search);
 	stat->now = kwq_caller_time(keyed, now);
 	stat->term = term == KTIME_MAX ? KWQ_NO_DEADLINE : kwq_caller_time(keyed, term);
 	stat->oldest_ready = gauges.oldest_ready;
-	stat->longest_running = kwq_age(min(search.first, now), now);
+	stat->longest_running = gauges.longest_running;
 	stat->unfinished = gauges.unfinished;
 }
 
@@ -161,7 +139,7 @@ void kwq_handle_glance(struct kwq_handle *handle, struct kwq_glance *glance)
 	glance->ready = queue->core.nr_ready;
 	glance->waiting = handle->keyed->of_core.nr_waiting;
 	glance->processing = queue->core.nr_processing;
-	glance->held = handle->lined.holder.nr_held;
+	glance->held = handle->holder.nr_held;
 	glance->shut_down = queue->core.shut_down;
 	spin_unlock_irqrestore(&queue->lock, flags);
 }

@@ -395,17 +395,14 @@ void model_gauges(const struct model *model, struct kwq_gauges *gauges, s64 now)
 			gauges->oldest_ready = (u64)now - item->dirtied;
 	}
 	nr = model_processing(model, order);
-	for (i = 0; i < nr; i++)
-		if (__builtin_add_overflow(gauges->unfinished, now - model->item[order[i]].since,
-					   &gauges->unfinished))
+	for (i = 0; i < nr; i++) {
+		u64 age = now - model->item[order[i]].since;
+
+		if (age > gauges->longest_running)
+			gauges->longest_running = age;
+		if (__builtin_add_overflow(gauges->unfinished, age, &gauges->unfinished))
 			gauges->unfinished = ~0ULL;
-}
-
-s64 model_first_start(const struct model *model)
-{
-	int order[NR_ITEMS];
-
-	return model_processing(model, order) ? model->item[order[0]].since : KTIME_MAX;
+	}
 }
 
 /* ---- Q: adds ---- */

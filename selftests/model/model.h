@@ -115,9 +115,6 @@ void model_begin_flush(struct model *model);
 unsigned long model_nr_before(const struct model *model);
 void model_gauges(const struct model *model, struct kwq_gauges *gauges, s64 now);
 
-/* M3: the earliest hand-out that is not done; KTIME_MAX for none. */
-s64 model_first_start(const struct model *model);
-
 /* Q8: waiting items are dropped first, in any order. */
 bool model_may_drop(const struct model *model, int item);
 

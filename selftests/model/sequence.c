@@ -15,7 +15,7 @@ struct run {
 	struct kwq_bulk bulk;	/* of @core, if it is large */
 	struct kwq_core core;
 	struct kwq_rate_limiter limiter;	/* of @core, if it is small */
-	struct kwq_lined_holder lined[NR_HOLDERS];
+	struct kwq_holder holder[NR_HOLDERS];
 	struct kwq_grouped_item of[NR_ITEMS];
 	struct kwq_order order;
 	struct kwq_group group[NR_GROUPS];	/* the first one stands for none */
@@ -540,7 +540,7 @@ static bool same_item(struct run *run, int nr)
 		   "kwq_core_waiting_since(&t->core, &t->%c)", name)))
 		return false;
 	if (wanted->processing &&
-	    !same(run, item->holder == &run->lined[wanted->holder].holder, true,
+	    !same(run, item->holder == &run->holder[wanted->holder], true,
 		  "t->%c.holder == &t->%c", name, holder_names[wanted->holder]))
 		return false;
 	return (!wanted->processing && !wanted->dead) ||
@@ -607,17 +607,15 @@ static bool same_metrics(struct run *run)
 /* A queue without durations does not ask for the gauges. */
 static bool same_gauges(struct run *run)
 {
-	struct kwq_search search = { .first = KTIME_MAX };
 	struct kwq_gauges got, wanted;
 
 	if (run->model.small || run->no_durations)
 		return true;
-	kwq_core_search_longest(&run->core, &search);
 	memset(&got, 0xff, sizeof(got));
 	kwq_core_gauges(&run->core, &got, run->now);
 	model_gauges(&run->model, &wanted, run->now);
 	return same(run, got.oldest_ready, wanted.oldest_ready, "@oldest_ready") &&
-	       same(run, search.first, model_first_start(&run->model), "@first") &&
+	       same(run, got.longest_running, wanted.longest_running, "@longest_running") &&
 	       same(run, got.unfinished, wanted.unfinished, "@unfinished");
 }
 
@@ -849,31 +847,8 @@ static bool same_waiting(struct run *run)
 	return true;
 }
 
-/* Copies the items of @order that the holder is processing. Returns how many they are. */
-static int held_by(const struct run *run, int holder, const int *order, int nr, int own[NR_ITEMS])
-{
-	int i, nr_own = 0;
-
-	for (i = 0; i < nr; i++)
-		if (run->model.item[order[i]].holder == holder)
-			own[nr_own++] = order[i];
-	return nr_own;
-}
-
-static bool same_lines(struct run *run, const int *order, int nr)
-{
-	int own[NR_ITEMS];
-	int i;
-
-	for (i = 0; i < NR_HOLDERS; i++)
-		if (!same_line(run, &run->lined[i].processing, "processing", own,
-			       held_by(run, i, order, nr, own)))
-			return false;
-	return true;
-}
-
 /* All items that are processing are in one line, or list. */
-static bool same_common_line(struct run *run, const int *order, int nr)
+static bool same_line_of_processing(struct run *run, const int *order, int nr)
 {
 	return (run->model.small ||
 		same_line(run, &run->bulk.processing, "processing", order, nr)) &&
@@ -888,12 +863,12 @@ static bool same_processing(struct run *run)
 	int i;
 
 	if (!same(run, run->core.nr_processing, nr, "t->core.nr_processing") ||
-	    !(run->core.lined ? same_lines : same_common_line)(run, order, nr))
+	    !same_line_of_processing(run, order, nr))
 		return false;
 	for (i = 0; i < nr; i++)
 		held[run->model.item[order[i]].holder]++;
 	for (i = 0; i < NR_HOLDERS; i++)
-		if (!same(run, run->lined[i].holder.nr_held, held[i], "t->%c.nr_held",
+		if (!same(run, run->holder[i].nr_held, held[i], "t->%c.nr_held",
 			  holder_names[i]))
 			return false;
 	if (!same(run, kwq_core_is_drained(&run->core), run->model.shut_down && !nr &&
@@ -1023,7 +998,7 @@ static bool do_get(struct run *run, const struct op *op)
 	say_item(run, wanted, "kwq_core_get(&t->core, &t->%c, %s)", holder_names[holder],
 		 time_name(now));
 	return run->out || answered(run, number_of(run, kwq_core_get(&run->core,
-								     &run->lined[holder].holder,
+								     &run->holder[holder],
 								     now)), wanted);
 }
 
@@ -1036,7 +1011,7 @@ static bool do_get_item(struct run *run, const struct op *op)
 	say(run, nothing_or_add_name(wanted), "kwq_core_get_item(&t->core, &t->%c, &t->%c, %s)",
 	    item_names[nr], holder_names[holder], time_name(now));
 	return run->out || answered(run, kwq_core_get_item(&run->core, &run->of[nr].item,
-							   &run->lined[holder].holder, now),
+							   &run->holder[holder], now),
 				    wanted);
 }
 
@@ -1174,7 +1149,7 @@ static bool do_finish(struct run *run, const struct op *op, const struct way *wa
 
 	say(run, done_name(wanted), "kwq_core_%s(&t->core, &t->%c, &t->%c, %s)", way->name,
 	    holder_names[holder], item_names[nr], time_name(now));
-	return run->out || answered(run, way->of_core(&run->core, &run->lined[holder].holder,
+	return run->out || answered(run, way->of_core(&run->core, &run->holder[holder],
 						      &run->of[nr].item, now), wanted);
 }
 
@@ -1638,7 +1613,7 @@ static void run_init(struct run *run, const struct op *ops, size_t nr)
 	for (i = 0; i < NR_GROUPS; i++)
 		kwq_group_init(&run->group[i]);
 	for (i = 0; i < NR_HOLDERS; i++)
-		kwq_holder_init(&run->lined[i].holder);
+		kwq_holder_init(&run->holder[i]);
 	for (i = 0; i < NR_ITEMS; i++)
 		kwq_grouped_item_init(&run->of[i], NULL);
 	model_init(&run->model);
@@ -1646,24 +1621,10 @@ static void run_init(struct run *run, const struct op *ops, size_t nr)
 	run->no_durations = nr && ops[0].how >= 192;
 }
 
-static void line_holders(struct run *run)
-{
-	int i;
-
-	say(run, NULL, "kwq_core_line_holders(&t->core)");
-	kwq_core_line_holders(&run->core);
-	for (i = 0; i < NR_HOLDERS; i++) {
-		say(run, NULL, "kwq_core_add_holder(&t->core, &t->lined_%c)", holder_names[i]);
-		kwq_core_add_holder(&run->core, &run->lined[i]);
-	}
-}
-
 static void begin(struct run *run, const struct op *ops, size_t nr)
 {
 	if (!nr || run->model.small)
 		return;
-	if (ops[0].value & BIT(30))
-		line_holders(run);
 	if (ops[0].value >> 31)
 		group_items(run, ops[0].value);
 }
@@ -1770,8 +1731,7 @@ static void print_links(const struct run *run, const char *first, const char *li
 
 static void print_order(const struct run *run, const char *what)
 {
-	int order[NR_ITEMS], own[NR_ITEMS];
-	char first[64];
+	int order[NR_ITEMS];
 	int nr, i;
 
 	if (!strcmp(what, "next")) {
@@ -1805,17 +1765,10 @@ static void print_order(const struct run *run, const char *what)
 		return;
 	}
 	nr = model_processing(&run->model, order);
-	if (run->model.small) {
+	if (run->model.small)
 		print_links(run, "core.items.next", "link", order, nr);
-	} else if (!run->core.lined) {
+	else
 		print_links(run, "bulk.processing.nodes.first", "node", order, nr);
-	} else {
-		for (i = 0; i < NR_HOLDERS; i++) {
-			snprintf(first, sizeof(first), "lined_%c.processing.nodes.first",
-				 holder_names[i]);
-			print_links(run, first, "node", own, held_by(run, i, order, nr, own));
-		}
-	}
 }
 
 static void print_gauge(const struct run *run, const char *what, long long wanted)
@@ -1823,13 +1776,6 @@ static void print_gauge(const struct run *run, const char *what, long long wante
 	fprintf(run->out, "\t{\n\t\tstruct kwq_gauges gauges;\n\n");
 	fprintf(run->out, "\t\tkwq_core_gauges(&t->core, &gauges, %lld);\n", (long long)run->now);
 	fprintf(run->out, "\t\tKUNIT_EXPECT_EQ(test, gauges.%s, %lld);\n\t}\n", what, wanted);
-}
-
-static void print_first_start(const struct run *run, long long wanted)
-{
-	fprintf(run->out, "\t{\n\t\tstruct kwq_search search = { .first = KTIME_MAX };\n\n");
-	fprintf(run->out, "\t\tkwq_core_search_longest(&t->core, &search);\n");
-	fprintf(run->out, "\t\tKUNIT_EXPECT_EQ(test, search.first, %lld);\n\t}\n", wanted);
 }
 
 void sequence_print(FILE *out, const struct op *ops, size_t nr, const char *name,
@@ -1852,8 +1798,6 @@ void sequence_print(FILE *out, const struct op *ops, size_t nr, const char *name
 	if (!strcmp(what, "@ready") || !strcmp(what, "@next") || !strcmp(what, "@waiting") ||
 	    !strcmp(what, "@items") || !strcmp(what, "@processing") || !strcmp(what, "@dead"))
 		print_order(&run, what + 1);
-	else if (!strcmp(what, "@first"))
-		print_first_start(&run, difference->wanted);
 	else if (what[0] == '@')
 		print_gauge(&run, what + 1, difference->wanted);
 	else if (what[0])

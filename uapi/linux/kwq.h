@@ -1271,7 +1271,7 @@ struct kwq_histogram {
  * @oldest_ready: age of the oldest item among the first ready items of all priorities, in
  *		ns before @now; 0 for none.
  * @longest_running: age of the oldest hand-out that is not done, in ns before @now; 0 for
- *		none. With more than 64 handles the search takes several holds of the queue's lock.
+ *		none.
  * @unfinished:	sum of the ages of all hand-outs that are not done, in ns; saturates at 2^64
  *		- 1.
  * @queue_duration: durations from an add to the hand-out. The next hand-out of a returned item

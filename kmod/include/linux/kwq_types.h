@@ -381,7 +381,6 @@ enum kwq_form {
  *		@awaited_runs, @flushes or @shut_down changed. The queue sets it for changes of
  *		its own, too: see kwq_look_again_locked(). The queue also resets it.
  * @marks:	the queue's colour: KWQ_MARK_DIRTY | KWQ_MARK_RUN, or 0.
- * @lined:	large: each holder has its items in a line of its own: see kwq_core_line_holders().
  *
  * The rest of a large core is in &struct kwq_bulk. A queue may have up to 2^32 - 1 items in
  * use, which take 320 GiB or more.
@@ -411,7 +410,6 @@ struct kwq_core {
 	bool cancelled;
 	bool changed;
 	u8 marks;
-	bool lined;
 };
 
 /* An empty small core: initialises @core. */
@@ -468,10 +466,7 @@ struct kwq_order {
  * @work_duration: from a hand-out to its done.
  * @lateness:	from an item's time to when it became ready.
  * @limiter:	gives the delays of rate-limited adds.
- * @processing:	handed-out items, in the order of their hand-outs; unless @lined of the core.
- * @holders:	if @lined of the core: its holders, by address.
- * @searched:	with @holders: since the term is over, no holder up to this address has items. It is
- *		only compared.
+ * @processing:	handed-out items, in the order of their hand-outs.
  * @waiting:	waiting items by time; equal times in the order of their adds.
  * @bands:	the ready items, or the groups of @order that have some, by lane and priority.
  * @order:	aging and groups; NULL for neither.
@@ -502,13 +497,7 @@ struct kwq_bulk {
 	struct kwq_histogram work_duration;
 	struct kwq_histogram lateness;
 	struct kwq_rate_limiter limiter;
-	union {
-		struct kwq_line processing;
-		struct {
-			struct rb_root holders;
-			const void *searched;
-		};
-	};
+	struct kwq_line processing;
 	struct kwq_waiting waiting;
 	struct kwq_line bands[KWQ_NR_LANES][KWQ_NR_PRIORITIES];
 	struct kwq_order *order;

@@ -134,41 +134,22 @@ static const char *broken_group(const struct kwq_core *core, const struct kwq_gr
 	return NULL;
 }
 
-/* The lines of the items that are processing. */
-static int nr_lines(const struct kwq_core *core, int nr_holders)
-{
-	return core->lined ? nr_holders : 1;
-}
-
-static const struct kwq_line *line_of(const struct kwq_core *core,
-				      struct kwq_holder *const holders[], int line)
-{
-	if (!core->lined)
-		return &kwq_bulk_of(core)->processing;
-	return &container_of(holders[line], struct kwq_lined_holder, holder)->processing;
-}
-
 /* K9: how many dirty marks and runs of these items the flush waits for. */
-static unsigned long nr_processing_from_before(const struct kwq_core *core,
-					       struct kwq_holder *const holders[], int nr_holders)
+static unsigned long nr_processing_from_before(const struct kwq_core *core)
 {
 	const struct kwq_item *item;
 	unsigned long nr = 0;
-	int line;
 
-	for (line = 0; line < nr_lines(core, nr_holders); line++) {
-		hlist_for_each_entry(item, &line_of(core, holders, line)->nodes, node) {
-			nr += is_from_before(core, item, KWQ_MARK_RUN);
-			if (item->state & KWQ_ITEM_DIRTY)
-				nr += is_from_before(core, item, KWQ_MARK_DIRTY);
-		}
+	hlist_for_each_entry(item, &kwq_bulk_of(core)->processing.nodes, node) {
+		nr += is_from_before(core, item, KWQ_MARK_RUN);
+		if (item->state & KWQ_ITEM_DIRTY)
+			nr += is_from_before(core, item, KWQ_MARK_DIRTY);
 	}
 	return nr;
 }
 
 /* Q16: all groups that have ready items. */
-static const char *broken_groups(const struct kwq_core *core,
-				 struct kwq_holder *const holders[], int nr_holders)
+static const char *broken_groups(const struct kwq_core *core)
 {
 	const struct kwq_bulk *bulk = kwq_bulk_of(core);
 	const struct kwq_item *first;
@@ -202,7 +183,7 @@ static const char *broken_groups(const struct kwq_core *core,
 		if (broken)
 			return broken;
 	}
-	sums.nr_from_before += nr_processing_from_before(core, holders, nr_holders);
+	sums.nr_from_before += nr_processing_from_before(core);
 	if (sums.nr_from_before != core->nr_before)
 		return "nr_before is wrong";
 	if (sums.nr_blocked != bulk->order->nr_blocked)
@@ -293,32 +274,27 @@ static const char *broken_holders(const struct kwq_core *core,
 	const struct kwq_item *item;
 	unsigned long nr = 0, nr_dirty_processing = 0, held[8] = {};
 	u64 started = 0, started_high = 0;
-	ktime_t last;
-	int i, line;
+	ktime_t last = KTIME_MIN;
+	int i;
 
 	if (nr_holders > ARRAY_SIZE(held))
 		return "too many holders for this check";
-	for (line = 0; line < nr_lines(core, nr_holders); line++) {
-		last = KTIME_MIN;
-		hlist_for_each_entry(item, &line_of(core, holders, line)->nodes, node) {
-			nr++;
-			if (!(item->state & KWQ_ITEM_PROCESSING))
-				return "an item is among the processing and is not";
-			if (item->since < last)
-				return "processing items are out of order";
-			last = item->since;
-			nr_dirty_processing += !!(item->state & KWQ_ITEM_DIRTY);
-			started += item->since;
-			started_high += started < (u64)item->since;
-			i = index_of(holders, nr_holders, item->holder);
-			if (i < 0)
-				return "an item has an unknown holder";
-			if (kwq_core_is_grouped(core) && !runs_in(item)->nr_processing)
-				return "a run counts in no group";
-			if (core->lined && i != line)
-				return "an item is in the line of another holder";
-			held[i]++;
-		}
+	hlist_for_each_entry(item, &bulk->processing.nodes, node) {
+		nr++;
+		if (!(item->state & KWQ_ITEM_PROCESSING))
+			return "an item is among the processing and is not";
+		if (item->since < last)
+			return "processing items are out of order";
+		last = item->since;
+		nr_dirty_processing += !!(item->state & KWQ_ITEM_DIRTY);
+		started += item->since;
+		started_high += started < (u64)item->since;
+		i = index_of(holders, nr_holders, item->holder);
+		if (i < 0)
+			return "an item has an unknown holder";
+		if (kwq_core_is_grouped(core) && !runs_in(item)->nr_processing)
+			return "a run counts in no group";
+		held[i]++;
 	}
 	for (i = 0; i < nr_holders; i++)
 		if (held[i] != holders[i]->nr_held)
@@ -402,8 +378,7 @@ static const char *broken_small(const struct kwq_core *core,
 }
 
 /* K9: the flush waits for the dirty marks and runs of the other colour. */
-static const char *broken_marks(const struct kwq_core *core,
-				struct kwq_holder *const holders[], int nr_holders)
+static const char *broken_marks(const struct kwq_core *core)
 {
 	const struct kwq_bulk *bulk = kwq_bulk_of(core);
 	const struct kwq_item *item;
@@ -414,7 +389,7 @@ static const char *broken_marks(const struct kwq_core *core,
 		for (level = 0; level < KWQ_NR_PRIORITIES; level++)
 			hlist_for_each_entry(item, &bulk->bands[lane][level].nodes, node)
 				nr += is_from_before(core, item, KWQ_MARK_DIRTY);
-	nr += nr_processing_from_before(core, holders, nr_holders);
+	nr += nr_processing_from_before(core);
 	return nr == core->nr_before ? NULL : "nr_before is wrong";
 }
 
@@ -441,8 +416,7 @@ const char *kwq_core_broken(const struct kwq_core *core,
 
 	if (kwq_core_is_small(core))
 		return broken_small(core, holders, nr_holders);
-	broken = kwq_core_is_grouped(core) ? broken_groups(core, holders, nr_holders) :
-					     broken_bands(core);
+	broken = kwq_core_is_grouped(core) ? broken_groups(core) : broken_bands(core);
 	if (!broken)
 		broken = broken_waiting(core);
 	if (!broken)
@@ -450,7 +424,7 @@ const char *kwq_core_broken(const struct kwq_core *core,
 	if (!broken)
 		broken = broken_dead(core);
 	if (!broken && !kwq_core_is_grouped(core))
-		broken = broken_marks(core, holders, nr_holders);
+		broken = broken_marks(core);
 	if (!broken && bulk->gets != bulk->dones + bulk->abandoned + bulk->returned +
 				     core->nr_processing)
 		broken = "a hand-out was neither done nor abandoned nor returned";

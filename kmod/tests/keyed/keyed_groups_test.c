@@ -65,8 +65,8 @@ static void groups_test_exit(struct kunit *test)
 		return;
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
 	broken = kwq_core_broken(&t->keyed->queue.core,
-				 (struct kwq_holder *[]){ &t->x->lined.holder,
-							  &t->y->lined.holder }, 2);
+				 (struct kwq_holder *[]){ &t->x->holder,
+							  &t->y->holder }, 2);
 	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
 	KUNIT_EXPECT_STREQ(test, "", broken ?: "");
 	unmake(t);

@@ -10,6 +10,22 @@ static struct kwq_key hashed(const struct kwq_key *key)
 	return copy;
 }
 
+/* O1: an item that its handle does not list stays with it for ever. */
+const char *kwq_test_broken_handle(const struct kwq_handle *handle)
+{
+	const struct kwq_keyed_item *ki;
+	u32 nr = 0;
+
+	hlist_for_each_entry(ki, &handle->held.nodes, held) {
+		if (!(ki->item.state & KWQ_ITEM_PROCESSING))
+			return "a handle lists an item that is not processing";
+		if (kwq_handle_of(&ki->item) != handle)
+			return "a handle lists an item that another one holds";
+		nr++;
+	}
+	return nr == handle->holder.nr_held ? NULL : "a handle does not list all that it holds";
+}
+
 int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
 		  const struct kwq_add_options *options)
 {

@@ -5,6 +5,7 @@
 
 #include "keyed/keyed.h"
 
+const char *kwq_test_broken_handle(const struct kwq_handle *handle);
 int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
 		  const struct kwq_add_options *options);
 int kwq_keyed_add_with(struct kwq_keyed *keyed, const struct kwq_key *key,

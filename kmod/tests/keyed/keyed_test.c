@@ -56,14 +56,17 @@ static void expect_sound(struct kunit *test)
 	struct kwq_holder *holders[2];
 	unsigned long flags;
 	const char *broken;
-	int nr = 0;
+	int i, nr = 0;
 
 	if (t->x)
-		holders[nr++] = &t->x->lined.holder;
+		holders[nr++] = &t->x->holder;
 	if (t->y)
-		holders[nr++] = &t->y->lined.holder;
+		holders[nr++] = &t->y->holder;
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
 	broken = kwq_core_broken(&t->keyed->queue.core, holders, nr);
+	for (i = 0; i < nr && !broken; i++)
+		broken = kwq_test_broken_handle(container_of(holders[i], struct kwq_handle,
+							     holder));
 	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
 	KUNIT_EXPECT_STREQ(test, "", broken ?: "");
 }
@@ -1097,7 +1100,7 @@ static void done_and_get_is_one_hold(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s.wakes, 1);
 	KUNIT_EXPECT_EQ(test, done_and_get(t, ticket, 8), -ESTALE);
 	KUNIT_EXPECT_EQ(test, t->nr_got, 1);
-	KUNIT_EXPECT_EQ(test, t->x->lined.holder.nr_held, 2);
+	KUNIT_EXPECT_EQ(test, t->x->holder.nr_held, 2);
 
 	/* If nothing is ready, or nothing fits, only a get can report it. */
 	KUNIT_EXPECT_EQ(test, done_and_get(t, t->got[0].ticket, 8), KWQ_FINISHED);
@@ -1177,17 +1180,6 @@ static void closed_handle_gives_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->got[0].abandoned, 0);
 	EXPECT_FETCH(test, t, t->y, NOTHING);
 	KUNIT_EXPECT_EQ(test, t->keyed->of_core.abandoned, 2);
-}
-
-/* M3: a search for the longest running item finds no closed handle. */
-static void closed_handle_holds_nothing(struct kunit *test)
-{
-	struct keyed_test *t = test->priv;
-	const struct rb_root *holders = &t->keyed->of_core.holders;
-
-	close_x(t);
-	KUNIT_EXPECT_PTR_EQ(test, rb_first(holders), &t->y->lined.by_address);
-	KUNIT_EXPECT_PTR_EQ(test, rb_last(holders), &t->y->lined.by_address);
 }
 
 static void closed_handles_tickets_are_stale(struct kunit *test)
@@ -2445,33 +2437,30 @@ static void stat_of_retries(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->unfinished, 0);
 }
 
-/* M3, O8: with many handles, the search for the longest running item takes several holds. */
 static void longest_running_is_of_any_handle(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 	struct kwq_stat *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
-	struct kwq_handle **more = kunit_kcalloc(test, KWQ_HOLDERS_PER_SEARCH, sizeof(*more),
-						 GFP_KERNEL);
-	struct kwq_handle *last = max(t->x, t->y);
-	int i;
 
+	/* M3: the one that was handed out first of those that are left */
 	KUNIT_ASSERT_NOT_NULL(test, s);
-	KUNIT_ASSERT_NOT_NULL(test, more);
-	for (i = 0; i < KWQ_HOLDERS_PER_SEARCH; i++) {
-		more[i] = kwq_handle_open(t->keyed, KWQ_RIGHT_READ);
-		KUNIT_ASSERT_FALSE(test, IS_ERR(more[i]));
-		last = max(last, more[i]);
-	}
 	add(t, KEY("a"));
 	add(t, KEY("b"));
-	EXPECT_FETCH(test, t, last, "a");
+	add(t, KEY("c"));
+	EXPECT_FETCH(test, t, t->y, "a");
 	kwq_queue_advance(&t->keyed->queue, 10);
-	EXPECT_FETCH(test, t, last == t->x ? t->y : t->x, "b");
-	kwq_queue_advance(&t->keyed->queue, 30);
+	EXPECT_FETCH(test, t, t->x, "b");
+	kwq_queue_advance(&t->keyed->queue, 20);
+	EXPECT_FETCH(test, t, t->y, "c");
+	kwq_queue_advance(&t->keyed->queue, 50);
+	kwq_keyed_stat(t->keyed, s);
+	KUNIT_EXPECT_EQ(test, s->longest_running, 50);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->y, KEY("a"), 0), KWQ_FINISHED);
+	kwq_keyed_stat(t->keyed, s);
+	KUNIT_EXPECT_EQ(test, s->longest_running, 40);
+	close_x(t);
 	kwq_keyed_stat(t->keyed, s);
 	KUNIT_EXPECT_EQ(test, s->longest_running, 30);
-	for (i = 0; i < KWQ_HOLDERS_PER_SEARCH; i++)
-		kwq_handle_close(more[i]);
 }
 
 /* ---- All at once ---- */
@@ -2677,7 +2666,6 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(done_and_get_is_one_hold),
 	KUNIT_CASE(closing_wakes_for_all_that_is_ready),
 	KUNIT_CASE(closed_handle_gives_back),
-	KUNIT_CASE(closed_handle_holds_nothing),
 	KUNIT_CASE(closed_handles_tickets_are_stale),
 	KUNIT_CASE(poller_is_told_of_room),
 	KUNIT_CASE(drain_that_goes_on_sees_a_shut_down),

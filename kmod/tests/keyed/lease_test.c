@@ -53,12 +53,13 @@ static void unmake(struct kunit *test)
 	const char *broken;
 	int nr = 0;
 
-	holders[nr++] = &t->y->lined.holder;
+	holders[nr++] = &t->y->holder;
 	if (t->x)
-		holders[nr++] = &t->x->lined.holder;
+		holders[nr++] = &t->x->holder;
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
 	broken = kwq_core_broken(&t->keyed->queue.core, holders, nr);
 	first = list_first_entry_or_null(&t->keyed->leases, struct kwq_lease, link);
+	broken = broken ?: kwq_test_broken_handle(t->y);
 	if (first && first->expires < t->keyed->of_queue.lease_end)
 		broken = "a lease ends before the time that is told";
 	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
@@ -149,10 +150,10 @@ static void lost_at_the_lease_s_end_and_not_before(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), LEASE);
 	advance(t, LEASE - 1);
 	KUNIT_EXPECT_EQ(test, get(t, t->y), 0);
-	KUNIT_EXPECT_EQ(test, t->x->lined.holder.nr_held, 1);
+	KUNIT_EXPECT_EQ(test, t->x->holder.nr_held, 1);
 
 	advance(t, 1);
-	KUNIT_EXPECT_EQ(test, t->x->lined.holder.nr_held, 0);
+	KUNIT_EXPECT_EQ(test, t->x->holder.nr_held, 0);
 	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), 1);
 	new = get(t, t->y);
 	KUNIT_EXPECT_GT(test, new, old);
@@ -163,7 +164,7 @@ static void lost_at_the_lease_s_end_and_not_before(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_handle_extend(t->x, old), -ESTALE);
 	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("key"), 0), -EPERM);
 	KUNIT_EXPECT_EQ(test, kwq_handle_extend_key(t->x, KEY("key")), -EPERM);
-	KUNIT_EXPECT_EQ(test, t->y->lined.holder.nr_held, 1);
+	KUNIT_EXPECT_EQ(test, t->y->holder.nr_held, 1);
 	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), 2 * LEASE);
 	KUNIT_EXPECT_EQ(test, done(t->y, new), KWQ_FINISHED);
 	/* Q10 */
@@ -209,7 +210,7 @@ static void stale_after_the_same_handle_got_it_again(struct kunit *test)
 	new = get(t, t->x);
 	KUNIT_EXPECT_EQ(test, done(t->x, old), -ESTALE);
 	KUNIT_EXPECT_EQ(test, kwq_handle_extend(t->x, old), -ESTALE);
-	KUNIT_EXPECT_EQ(test, t->x->lined.holder.nr_held, 1);
+	KUNIT_EXPECT_EQ(test, t->x->holder.nr_held, 1);
 	KUNIT_EXPECT_EQ(test, done(t->x, new), KWQ_FINISHED);
 }
 
@@ -580,7 +581,7 @@ static void many_end_in_pieces(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 2 * KWQ_READY_PER_HOLD);
 	KUNIT_EXPECT_FALSE(test, kwq_advance_some(q, LEASE));
 	KUNIT_EXPECT_EQ(test, kwq_len(q), NR_MANY);
-	KUNIT_EXPECT_EQ(test, t->x->lined.holder.nr_held, 0);
+	KUNIT_EXPECT_EQ(test, t->x->holder.nr_held, 0);
 }
 
 static void no_lease_ends_the_backlog_of_waits(struct kunit *test)
@@ -693,8 +694,7 @@ static void keys_of_any_length_have_room_for_a_lease(struct kunit *test)
 		ticket = get(t, t->x);
 		KUNIT_ASSERT_NE(test, ticket, 0);
 		KUNIT_EXPECT_TRUE(test, got(t, &key));
-		ki = kwq_keyed_item_of(kwq_line_first(&t->x->lined.processing, struct kwq_item,
-						      node));
+		ki = kwq_line_first(&t->x->held, struct kwq_keyed_item, held);
 		KUNIT_EXPECT_LE(test, (u8 *)(kwq_lease_of(ki) + 1) - (u8 *)ki, ksize(ki));
 		KUNIT_EXPECT_EQ(test, done(t->x, ticket), KWQ_FINISHED);
 		KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, 0);

@@ -72,8 +72,8 @@ static void values_test_exit(struct kunit *test)
 		return;
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
 	broken = kwq_core_broken(&t->keyed->queue.core,
-				 (struct kwq_holder *[]){ &t->x->lined.holder,
-							  &t->y->lined.holder }, 2);
+				 (struct kwq_holder *[]){ &t->x->holder,
+							  &t->y->holder }, 2);
 	if (t->keyed->gone_values)
 		broken = "a value is not freed";
 	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
