@@ -91,12 +91,10 @@ static bool are_done_flags(u32 flags)
 	return !(flags & KWQ_DONE_RETURN) || flags == KWQ_DONE_RETURN;
 }
 
-static noinline int execute_settle(struct kwq_handle *handle, const struct kwq_done_entry *entry,
-				   const struct kwq_key *key, ktime_t now)
+/* A done and an extension need either a ticket or a key. */
+static bool names_one(u64 ticket, const struct kwq_key *key)
 {
-	if (!are_done_flags(entry->flags) || !entry->ticket == !entry->key_len)
-		return -EINVAL;
-	return kwq_handle_settle_locked(handle, entry->ticket, key, entry->flags, now);
+	return !ticket != !key->len;
 }
 
 static int execute_done(struct kwq_handle *handle, const void *data,
@@ -105,14 +103,11 @@ static int execute_done(struct kwq_handle *handle, const void *data,
 {
 	const struct kwq_done_entry *entry = data;
 
-	if (unlikely(kwq_is_settling(entry)))
-		return execute_settle(handle, entry, key, now);
-	/* It needs either a ticket or a key. */
-	if (!entry->ticket == !entry->key_len)
+	if (unlikely(kwq_is_settling(entry)) && !are_done_flags(entry->flags))
 		return -EINVAL;
-	if (entry->ticket)
-		return kwq_handle_done_locked(handle, entry->ticket, entry->flags, now);
-	return kwq_handle_done_key_locked(handle, key, entry->flags, now);
+	if (!names_one(entry->ticket, key))
+		return -EINVAL;
+	return kwq_handle_end_locked(handle, entry->ticket, key, entry->flags, now);
 }
 
 const struct kwq_batch_kind kwq_batch_done = {
@@ -129,12 +124,9 @@ static int execute_extend(struct kwq_handle *handle, const void *data,
 {
 	const struct kwq_extend_entry *entry = data;
 
-	/* It needs either a ticket or a key. */
-	if (entry->flags || !entry->ticket == !key->len)
+	if (entry->flags || !names_one(entry->ticket, key))
 		return -EINVAL;
-	if (entry->ticket)
-		return kwq_handle_extend_locked(handle, entry->ticket, now);
-	return kwq_handle_extend_key_locked(handle, key, now);
+	return kwq_handle_extend_locked(handle, entry->ticket, key, now);
 }
 
 const struct kwq_batch_kind kwq_batch_extend = {

@@ -393,88 +393,52 @@ noinline void kwq_handle_unget(struct kwq_handle *handle, const struct kwq_got *
 	kwq_keyed_unlock(handle->keyed, flags);
 }
 
-static int finish(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash,
-		  u32 flags, ktime_t now)
-{
-	struct kwq_keyed *keyed = handle->keyed;
-	int ret = kwq_done_locked(&keyed->queue, &handle->holder, &ki->item, flags, now);
-
-	if (ret < 0)
-		return ret;
-	kwq_handout_end(handle, ki, hash);
-	kwq_keyed_settle(keyed, ki, now);
-	return ret;
-}
-
-/**
- * kwq_handle_done_locked() - finish an item by its ticket
- * @handle: the handle; its queue's lock held
- * @ticket: the ticket
- * @done_flags: 0 or KWQ_DONE_FORGET
- * @now: current time
- *
- * Return: as kwq_core_done(); -ESTALE if the handle holds nothing under that ticket any
- * more (O3, Q20).
+/*
+ * The item that the handle holds under a ticket, or that has a key if the ticket is 0. Or an error:
+ * -ESTALE by ticket, -ENOENT or -EPERM by key (Q6, O3). At the end of the term all hand-outs have
+ * ended, even if they were not taken back yet (Q20).
  */
-int kwq_handle_done_locked(struct kwq_handle *handle, u64 ticket, u32 done_flags,
-			   ktime_t now)
+static struct kwq_keyed_item *find_held(struct kwq_handle *handle, u64 ticket,
+					const struct kwq_key *key)
 {
-	u32 hash = kwq_ticket_hash(ticket);
+	bool is_over = kwq_term_is_over_locked(handle->keyed);
 	struct kwq_keyed_item *ki;
 
-	if (kwq_term_is_over_locked(handle->keyed))
-		return -ESTALE;
-	ki = kwq_find_held(handle, ticket, hash);
-	return ki ? finish(handle, ki, hash, done_flags, now) : -ESTALE;
+	if (likely(ticket)) {
+		ki = is_over ? NULL : kwq_find_held(handle, ticket, kwq_ticket_hash(ticket));
+		return ki ?: ERR_PTR(-ESTALE);
+	}
+	ki = is_over ? NULL : kwq_keyed_find(handle->keyed, key);
+	if (!ki || !(ki->item.state & KWQ_ITEM_PROCESSING))
+		return ERR_PTR(-ENOENT);
+	return kwq_handle_of(&ki->item) == handle ? ki : ERR_PTR(-EPERM);
 }
 
 /**
- * kwq_handle_done_key_locked() - finish an item by its key (Q6)
- * @handle: the handle; its queue's lock held
- * @key: the key, with its hash
- * @done_flags: 0 or KWQ_DONE_FORGET
- * @now: current time
- *
- * Return: as kwq_core_done(); -ENOENT if no such key is being
- * processed, -EPERM if another handle holds it.
- */
-int kwq_handle_done_key_locked(struct kwq_handle *handle, const struct kwq_key *key,
-			       u32 done_flags, ktime_t now)
-{
-	struct kwq_keyed *keyed = handle->keyed;
-	struct kwq_keyed_item *ki = kwq_keyed_find(keyed, key);
-
-	if (!ki || kwq_term_is_over_locked(keyed))
-		return -ENOENT;
-	return finish(handle, ki, kwq_ticket_hash(ki->ticket), done_flags, now);
-}
-
-/**
- * kwq_handle_settle_locked() - finish an item in another way than by a plain done
+ * kwq_handle_end_locked() - end the processing of an item (Q6, L11, O2)
  * @handle: the handle; its queue's lock held
  * @ticket: the ticket; 0 to name the item by its key
  * @key: the key, with its hash; used without a ticket
- * @flags: as for kwq_settle_locked()
+ * @done_flags: 0 or KWQ_DONE_FORGET for a done; else as for kwq_settle_locked()
  * @now: current time
  *
- * Return: as kwq_settle_locked(); -ESTALE if the handle holds nothing under that ticket any more.
+ * Return: as kwq_core_done() or kwq_settle_locked(). With nothing changed: -ESTALE if the handle
+ * holds nothing under that ticket any more (O3, Q20), -ENOENT if no such key is being processed,
+ * -EPERM if another handle holds it.
  */
-noinline int kwq_handle_settle_locked(struct kwq_handle *handle, u64 ticket,
-				      const struct kwq_key *key, u32 flags, ktime_t now)
+int kwq_handle_end_locked(struct kwq_handle *handle, u64 ticket, const struct kwq_key *key,
+			  u32 done_flags, ktime_t now)
 {
+	struct kwq_keyed_item *ki = find_held(handle, ticket, key);
 	struct kwq_keyed *keyed = handle->keyed;
-	struct kwq_keyed_item *ki;
 	int ret;
 
-	if (ticket)
-		ki = kwq_find_held(handle, ticket, kwq_ticket_hash(ticket));
+	if (IS_ERR(ki))
+		return PTR_ERR(ki);
+	if (unlikely(done_flags & ~KWQ_DONE_FORGET))
+		ret = kwq_settle_locked(&keyed->queue, &handle->holder, &ki->item, done_flags, now);
 	else
-		ki = kwq_keyed_find(keyed, key);
-	if (!ki || kwq_term_is_over_locked(keyed))
-		return ticket ? -ESTALE : -ENOENT;
-	ret = kwq_settle_locked(&keyed->queue, &handle->holder, &ki->item, flags, now);
-	if (ret < 0)
-		return ret;
+		ret = kwq_done_locked(&keyed->queue, &handle->holder, &ki->item, done_flags, now);
 	kwq_handout_end(handle, ki, kwq_ticket_hash(ki->ticket));
 	kwq_keyed_settle(keyed, ki, now);
 	return ret;
@@ -485,7 +449,7 @@ noinline int kwq_handle_settle_locked(struct kwq_handle *handle, u64 ticket,
  * @handle: the handle
  * @ticket: the ticket
  * @done_flags: 0 or KWQ_DONE_FORGET
- * @result: out: the result of kwq_handle_done_locked()
+ * @result: out: the result of kwq_handle_end_locked()
  * @buffer: buffer for the items
  *
  * Both happen in one hold of the lock.
@@ -505,7 +469,7 @@ int kwq_handle_done_and_get(struct kwq_handle *handle, u64 ticket, u32 done_flag
 	note_caller(handle);
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	now = kwq_stamp_locked(&keyed->queue);
-	*result = kwq_handle_done_locked(handle, ticket, done_flags, now);
+	*result = kwq_handle_end_locked(handle, ticket, NULL, done_flags, now);
 	if (can_get_locked(keyed))
 		nr = get_some_locked(handle, buffer, now);
 	kwq_keyed_unlock(keyed, flags);
@@ -515,43 +479,21 @@ int kwq_handle_done_and_get(struct kwq_handle *handle, u64 ticket, u32 done_flag
 /**
  * kwq_handle_extend_locked() - restart the lease of an item (O3)
  * @handle: the handle; its queue's lock held
- * @ticket: the item's ticket
+ * @ticket: the ticket; 0 to name the item by its key
+ * @key: the key, with its hash; used without a ticket
  * @now: current time
  *
- * In a queue without leases this only checks the ticket.
+ * In a queue without leases this only checks the ticket or the key.
  *
- * Return: 0; -ESTALE if the handle holds nothing under that ticket any more.
+ * Return: 0, or an error of kwq_handle_end_locked().
  */
-int kwq_handle_extend_locked(struct kwq_handle *handle, u64 ticket, ktime_t now)
+int kwq_handle_extend_locked(struct kwq_handle *handle, u64 ticket, const struct kwq_key *key,
+			     ktime_t now)
 {
-	u32 hash = kwq_ticket_hash(ticket);
-	struct kwq_keyed_item *ki = kwq_find_held(handle, ticket, hash);
+	struct kwq_keyed_item *ki = find_held(handle, ticket, key);
 
-	if (!ki || kwq_term_is_over_locked(handle->keyed))
-		return -ESTALE;
-	kwq_handout_extend(handle->keyed, ki, now);
-	return 0;
-}
-
-/**
- * kwq_handle_extend_key_locked() - restart the lease of an item, by its key
- * @handle: the handle; its queue's lock held
- * @key: the key, with its hash
- * @now: current time
- *
- * Return: 0; -ENOENT if no such key is being processed, -EPERM if another handle
- * holds it.
- */
-int kwq_handle_extend_key_locked(struct kwq_handle *handle,
-				 const struct kwq_key *key, ktime_t now)
-{
-	struct kwq_keyed_item *ki = kwq_keyed_find(handle->keyed, key);
-
-	if (!ki || !(ki->item.state & KWQ_ITEM_PROCESSING) ||
-	    kwq_term_is_over_locked(handle->keyed))
-		return -ENOENT;
-	if (ki->item.holder != &handle->holder)
-		return -EPERM;
+	if (IS_ERR(ki))
+		return PTR_ERR(ki);
 	kwq_handout_extend(handle->keyed, ki, now);
 	return 0;
 }

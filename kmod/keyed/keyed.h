@@ -1234,17 +1234,12 @@ int kwq_handle_get(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
 		   const struct kwq_patience *patience);
 void kwq_handle_unget(struct kwq_handle *handle, const struct kwq_got *got,
 		      u32 nr);
-int kwq_handle_done_locked(struct kwq_handle *handle, u64 ticket, u32 done_flags,
-			   ktime_t now);
-int kwq_handle_settle_locked(struct kwq_handle *handle, u64 ticket, const struct kwq_key *key,
-			     u32 flags, ktime_t now);
+int kwq_handle_end_locked(struct kwq_handle *handle, u64 ticket, const struct kwq_key *key,
+			  u32 done_flags, ktime_t now);
 int kwq_handle_done_and_get(struct kwq_handle *handle, u64 ticket, u32 done_flags,
 			    s32 *result, struct kwq_got_buffer *buffer);
-int kwq_handle_done_key_locked(struct kwq_handle *handle, const struct kwq_key *key,
-			       u32 done_flags, ktime_t now);
-int kwq_handle_extend_locked(struct kwq_handle *handle, u64 ticket, ktime_t now);
-int kwq_handle_extend_key_locked(struct kwq_handle *handle,
-				 const struct kwq_key *key, ktime_t now);
+int kwq_handle_extend_locked(struct kwq_handle *handle, u64 ticket, const struct kwq_key *key,
+			     ktime_t now);
 
 /**
  * kwq_handle_of() - the handle that holds an item

@@ -497,10 +497,10 @@ static void finish(struct board_test *t, struct rnd_state *random, u64 ticket)
 {
 	switch (prandom_u32_state(random) % 5) {
 	case 0:
-		kwq_handle_settle(t->x, ticket, KWQ_DONE_DEAD);
+		kwq_handle_done(t->x, ticket, KWQ_DONE_DEAD);
 		break;
 	case 1:
-		kwq_handle_settle(t->x, ticket, KWQ_DONE_RETURN);
+		kwq_handle_done(t->x, ticket, KWQ_DONE_RETURN);
 		break;
 	default:
 		kwq_handle_done(t->x, ticket, 0);

@@ -299,7 +299,7 @@ static void each_operation_is_a_change(struct kunit *test)
 	take_out(t, "b");
 	expect_read(test, "b: ");
 	get(t, 1);
-	kwq_handle_settle(t->y, t->got[0].ticket, KWQ_DONE_DEAD);
+	kwq_handle_done(t->y, t->got[0].ticket, KWQ_DONE_DEAD);
 	expect_read(test, "a:X ");
 	add_with(t, "a", &(struct kwq_add_options){ .flags = KWQ_ADD_KICK });
 	expect_read(test, "a:R ");
@@ -1326,7 +1326,7 @@ static void change_something(struct changes_test *t, struct rnd_state *rnd)
 		if (nr <= 0)
 			break;
 		if (n & 0x100)
-			kwq_handle_settle(t->y, t->got[0].ticket,
+			kwq_handle_done(t->y, t->got[0].ticket,
 					  n & 0x200 ? KWQ_DONE_DEAD : KWQ_DONE_RETURN);
 		else if (n & 0x200)
 			done(t, 0);

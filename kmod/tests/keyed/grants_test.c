@@ -203,7 +203,7 @@ static void token_comes_with_the_item(struct kunit *test)
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->x);
 	KUNIT_EXPECT_EQ(test, token_of_next(test), 9);
 	/* O2 */
-	kwq_handle_settle(t->x, t->got.ticket, KWQ_DONE_RETURN);
+	kwq_handle_done(t->x, t->got.ticket, KWQ_DONE_RETURN);
 	KUNIT_EXPECT_EQ(test, token_of_next(test), 10);
 }
 
@@ -213,21 +213,21 @@ static void highest_token_stays(struct kunit *test)
 
 	grant(t->keyed, "a", KWQ_IS_READY, U64_MAX);
 	token_of_next(test);
-	kwq_handle_settle(t->x, t->got.ticket, KWQ_DONE_RETURN);
+	kwq_handle_done(t->x, t->got.ticket, KWQ_DONE_RETURN);
 	KUNIT_EXPECT_EQ(test, token_of_next(test), U64_MAX);
 	/* N3: a token of the manager is not reached from the one before. */
 	kwq_handle_done(t->x, t->got.ticket, 0);
 	grant(t->keyed, "a", KWQ_IS_READY, KWQ_TOKEN_HAND_OUTS - 1);
 	KUNIT_EXPECT_EQ(test, token_of_next(test), KWQ_TOKEN_HAND_OUTS - 1);
-	kwq_handle_settle(t->x, t->got.ticket, KWQ_DONE_RETURN);
+	kwq_handle_done(t->x, t->got.ticket, KWQ_DONE_RETURN);
 	KUNIT_EXPECT_EQ(test, token_of_next(test), KWQ_TOKEN_HAND_OUTS);
-	kwq_handle_settle(t->x, t->got.ticket, KWQ_DONE_RETURN);
+	kwq_handle_done(t->x, t->got.ticket, KWQ_DONE_RETURN);
 	KUNIT_EXPECT_EQ(test, token_of_next(test), KWQ_TOKEN_HAND_OUTS);
 	kwq_handle_done(t->x, t->got.ticket, 0);
 	/* No token does not become one. */
 	add_to(t->keyed, "b");
 	KUNIT_EXPECT_EQ(test, token_of_next(test), 0);
-	kwq_handle_settle(t->x, t->got.ticket, KWQ_DONE_RETURN);
+	kwq_handle_done(t->x, t->got.ticket, KWQ_DONE_RETURN);
 	KUNIT_EXPECT_EQ(test, token_of_next(test), 0);
 }
 
@@ -364,7 +364,7 @@ static void revoke_of_any_other_item_is_a_remove(struct kunit *test)
 	add_to(t->keyed, "b");
 	token_of_next(test);
 	add_limited(t->keyed, "b");
-	kwq_handle_settle(t->x, t->got.ticket, KWQ_DONE_RETURN);
+	kwq_handle_done(t->x, t->got.ticket, KWQ_DONE_RETURN);
 	KUNIT_EXPECT_EQ(test, get(t), 1);
 	KUNIT_EXPECT_EQ(test, remove_with(t->keyed, "b", KWQ_REMOVE_REVOKE, 0),
 			KWQ_WAS_PROCESSING | KWQ_WAS_WAITING);

@@ -324,7 +324,7 @@ static void group_is_used_again_in_the_hold_that_ends_it(struct kunit *test)
 	extras.group = name;
 	KUNIT_ASSERT_TRUE(test, kwq_test_fill_stock(&stock, t->keyed, &key, 1));
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
-	KUNIT_EXPECT_EQ(test, kwq_handle_done_locked(t->x, got.ticket, 0, 0), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, kwq_handle_end_locked(t->x, got.ticket, NULL, 0, 0), KWQ_FINISHED);
 	KUNIT_EXPECT_TRUE(test, kwq_keyed_has_unused_group(t->keyed));
 	KUNIT_EXPECT_EQ(test, kwq_keyed_add_with_locked(t->keyed, &key,
 							&(struct kwq_add_options){}, &extras, 0,

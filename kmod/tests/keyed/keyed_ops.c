@@ -131,7 +131,7 @@ int kwq_keyed_num_requeues(struct kwq_keyed *keyed, const struct kwq_key *key)
 int kwq_handle_done(struct kwq_handle *handle, u64 ticket, u32 done_flags)
 {
 	return LOCKED(handle->keyed,
-		      kwq_handle_done_locked(handle, ticket, done_flags, now));
+		      kwq_handle_end_locked(handle, ticket, NULL, done_flags, now));
 }
 
 int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key,
@@ -140,29 +140,17 @@ int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key,
 	const struct kwq_key copy = hashed(key);
 
 	return LOCKED(handle->keyed,
-		      kwq_handle_done_key_locked(handle, &copy, done_flags, now));
-}
-
-int kwq_handle_settle(struct kwq_handle *handle, u64 ticket, u32 flags)
-{
-	return LOCKED(handle->keyed, kwq_handle_settle_locked(handle, ticket, NULL, flags, now));
-}
-
-int kwq_handle_settle_key(struct kwq_handle *handle, const struct kwq_key *key, u32 flags)
-{
-	const struct kwq_key copy = hashed(key);
-
-	return LOCKED(handle->keyed, kwq_handle_settle_locked(handle, 0, &copy, flags, now));
+		      kwq_handle_end_locked(handle, 0, &copy, done_flags, now));
 }
 
 int kwq_handle_extend(struct kwq_handle *handle, u64 ticket)
 {
-	return LOCKED(handle->keyed, kwq_handle_extend_locked(handle, ticket, now));
+	return LOCKED(handle->keyed, kwq_handle_extend_locked(handle, ticket, NULL, now));
 }
 
 int kwq_handle_extend_key(struct kwq_handle *handle, const struct kwq_key *key)
 {
 	const struct kwq_key copy = hashed(key);
 
-	return LOCKED(handle->keyed, kwq_handle_extend_key_locked(handle, &copy, now));
+	return LOCKED(handle->keyed, kwq_handle_extend_locked(handle, 0, &copy, now));
 }

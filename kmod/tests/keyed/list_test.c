@@ -540,7 +540,7 @@ static void ages_without_durations(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, item->dirty_for, 2);
 
 	ticket = get_one(test);
-	KUNIT_EXPECT_EQ(test, kwq_handle_settle(t->handle, ticket, KWQ_DONE_DEAD), KWQ_BURIED);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->handle, ticket, KWQ_DONE_DEAD), KWQ_BURIED);
 	item = only_item(test);
 	KUNIT_EXPECT_EQ(test, item->state, KWQ_IS_DEAD);
 	KUNIT_EXPECT_EQ(test, item->dead_for, KWQ_AGE_UNKNOWN);
@@ -571,7 +571,7 @@ static void deaths_without_durations(struct kunit *test)
 	open_queue(test, true);
 	KUNIT_ASSERT_EQ(test, kwq_configure(&t->keyed->queue, &config), 0);
 	KUNIT_ASSERT_EQ(test, add_one(t, 0, 0), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, kwq_handle_settle(t->handle, get_one(test), KWQ_DONE_DEAD),
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->handle, get_one(test), KWQ_DONE_DEAD),
 			KWQ_BURIED);
 	kwq_queue_advance(&t->keyed->queue, 5);
 	expect_dead_age(test, KWQ_AGE_UNKNOWN);

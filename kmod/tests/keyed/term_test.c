@@ -250,10 +250,10 @@ static void late_calls_change_nothing(struct kunit *test)
 			ret = kwq_handle_extend(t->x, ticket);
 			break;
 		case 2:
-			ret = kwq_handle_settle(t->x, ticket, KWQ_DONE_DEAD);
+			ret = kwq_handle_done(t->x, ticket, KWQ_DONE_DEAD);
 			break;
 		case 3:
-			ret = kwq_handle_settle(t->x, ticket, KWQ_DONE_RETURN);
+			ret = kwq_handle_done(t->x, ticket, KWQ_DONE_RETURN);
 			break;
 		case 4:
 			ret = kwq_handle_done_key(t->x, KEY("a"), 0);
@@ -262,7 +262,7 @@ static void late_calls_change_nothing(struct kunit *test)
 			ret = kwq_handle_extend_key(t->x, KEY("a"));
 			break;
 		case 6:
-			ret = kwq_handle_settle_key(t->x, KEY("a"), KWQ_DONE_RETURN);
+			ret = kwq_handle_done_key(t->x, KEY("a"), KWQ_DONE_RETURN);
 			break;
 		}
 		KUNIT_EXPECT_EQ(test, ret, call / 2 < 4 ? -ESTALE : -ENOENT);

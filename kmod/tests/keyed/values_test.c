@@ -292,7 +292,7 @@ static void value_survives_its_holder(struct kunit *test)
 	item.ticket = got.ticket;
 	kwq_handle_unget(t->x, &item, 1);
 	EXPECT_GET(test, t->x, &got, "a=one");
-	KUNIT_EXPECT_EQ(test, kwq_handle_settle(t->x, got.ticket, KWQ_DONE_RETURN), KWQ_RETURNED);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, got.ticket, KWQ_DONE_RETURN), KWQ_RETURNED);
 	EXPECT_GET(test, t->x, &got, "a=one");
 	advance(t, LEASE);
 	EXPECT_GET(test, t->y, &got, "a=one");
@@ -304,9 +304,9 @@ static void value_survives_its_holder(struct kunit *test)
 	t->x = kwq_handle_open(t->keyed, KWQ_RIGHT_READ);
 	EXPECT_GET(test, t->y, &got, "a=two");
 	add(t, "a", "six");
-	KUNIT_EXPECT_EQ(test, kwq_handle_settle(t->y, got.ticket, KWQ_DONE_RETURN), KWQ_RETURNED);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->y, got.ticket, KWQ_DONE_RETURN), KWQ_RETURNED);
 	EXPECT_GET(test, t->y, &got, "a=six");
-	KUNIT_EXPECT_EQ(test, kwq_handle_settle(t->y, got.ticket, KWQ_DONE_DEAD), KWQ_BURIED);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->y, got.ticket, KWQ_DONE_DEAD), KWQ_BURIED);
 	expect_counts(test, 1, 1, 3);
 }
 
