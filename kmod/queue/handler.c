@@ -232,92 +232,29 @@ static bool has_run_long(unsigned long begun)
 	return time_after(jiffies, begun);
 }
 
-/* Handles items until none is ready, or until the worker has run long. */
-static __flatten void work_fn(struct work_struct *work)
-{
-	struct kwq_worker *worker = container_of(work, struct kwq_worker, work);
-	struct kwq_workers *workers = worker->workers;
-	struct kwq_queue *queue = workers->queue;
-	unsigned long begun = jiffies, flags;
-	struct kwq_result result;
-	struct kwq_item *item;
-	ktime_t now;
-
-	WRITE_ONCE(worker->task, current);
-	spin_lock_irqsave(&queue->lock, flags);
-	now = kwq_stamp_locked(queue);
-	while ((item = kwq_get_locked(queue, &worker->holder, now))) {
-		kwq_unlock_got(queue, flags);
-
-		lock_map_acquire(&workers->handler_map);
-		result = workers->handler.handle(queue, item);
-		lock_map_release(&workers->handler_map);
-		if (unlikely(is_mistake(&result)))
-			log_mistake(workers, &result);
-
-		spin_lock_irqsave(&queue->lock, flags);
-		now = kwq_stamp_locked(queue);
-		kwq_apply_result_locked(workers, &worker->holder, item, &result, now);
-		if (unlikely(kwq_owed_put_locked(queue, item))) {
-			put_without_lock(queue, &item, 1, &flags);
-			now = kwq_stamp_locked(queue);
-		}
-		if (has_run_long(begun))
-			break;
-	}
-	leave_worker(workers, worker, flags);
-}
-
 /**
- * kwq_call_handler() - call the handler for one item
+ * kwq_call_handler() - call the handler for items that the caller holds
  * @workers: the queue's workers
- * @item: the item; a batch handler gets it as a batch of one
+ * @items: the items
+ * @results: filled in, in the same order
+ * @nr: number of items; 1 unless it is a batch handler
  *
  * Context: process; may sleep.
- * Return: the handler's result.
  */
-struct kwq_result kwq_call_handler(struct kwq_workers *workers, struct kwq_item *item)
+void kwq_call_handler(struct kwq_workers *workers, struct kwq_item **items,
+		      struct kwq_result *results, unsigned int nr)
 {
 	const struct kwq_handler *handler = &workers->handler;
-	struct kwq_result result = {};
-
-	if (handler->handle)
-		result = handler->handle(workers->queue, item);
-	else
-		handler->handle_batch(workers->queue, &item, &result, 1);
-	if (unlikely(is_mistake(&result)))
-		log_mistake(workers, &result);
-	return result;
-}
-
-/* Gets as many items as are ready, in the order of single gets. Returns their number. */
-static unsigned int get_batch(struct kwq_workers *workers, struct kwq_worker *worker,
-			      ktime_t now)
-{
-	unsigned int nr = 0, most = workers->handler.max_batch;
-	struct kwq_queue *queue = workers->queue;
-	struct kwq_item *item;
-
-	/* O8: with aging, each hand-out costs more. */
-	if (!kwq_is_small(queue))
-		most = min(most, kwq_core_most_gets(&queue->core));
-	while (nr < most &&
-	       (item = kwq_get_locked(queue, &worker->holder, now)))
-		worker->items[nr++] = item;
-	return nr;
-}
-
-static void call_batch_handler(struct kwq_workers *workers, struct kwq_worker *worker,
-			       unsigned int nr)
-{
 	const struct kwq_result *result;
 
-	/* Q13: a result that the handler does not write never reads as success. */
-	memset(worker->results, 0, nr * sizeof(*worker->results));
-	lock_map_acquire(&workers->handler_map);
-	workers->handler.handle_batch(workers->queue, worker->items, worker->results, nr);
-	lock_map_release(&workers->handler_map);
-	for (result = worker->results; result < worker->results + nr; result++) {
+	if (handler->handle) {
+		results[0] = handler->handle(workers->queue, items[0]);
+	} else {
+		/* Q13: a result that the handler does not write never reads as success. */
+		memset(results, 0, nr * sizeof(*results));
+		handler->handle_batch(workers->queue, items, results, nr);
+	}
+	for (result = results; result < results + nr; result++) {
 		if (unlikely(is_mistake(result))) {
 			log_mistake(workers, result);
 			break;
@@ -325,40 +262,58 @@ static void call_batch_handler(struct kwq_workers *workers, struct kwq_worker *w
 	}
 }
 
+/* Gets as many items as are ready, in the order of single gets. Returns their number. */
+static unsigned int get_batch(struct kwq_workers *workers, struct kwq_worker *worker,
+			      struct kwq_item **items, ktime_t now)
+{
+	unsigned int nr = 0, most = workers->handler.max_batch;
+	struct kwq_queue *queue = workers->queue;
+
+	/* O8: with aging, each hand-out costs more. */
+	if (most > 1 && !kwq_is_small(queue))
+		most = min(most, kwq_core_most_gets(&queue->core));
+	do {
+		items[nr] = kwq_get_locked(queue, &worker->holder, now);
+	} while (items[nr] && ++nr < most);
+	return nr;
+}
+
 /*
- * As work_fn(), for a batch handler. A hold ends one batch and gets the next, so it moves at
- * most 2 * KWQ_HANDLER_BATCH_MAX items (O8).
+ * Handles items until none is ready, or until the worker has run long. A hold ends one batch and
+ * gets the next, so it moves at most 2 * KWQ_HANDLER_BATCH_MAX items (O8).
  */
-static __flatten void batch_work_fn(struct work_struct *work)
+static __flatten void work_fn(struct work_struct *work)
 {
 	struct kwq_worker *worker = container_of(work, struct kwq_worker, work);
 	struct kwq_workers *workers = worker->workers;
 	struct kwq_queue *queue = workers->queue;
+	struct kwq_result results[KWQ_HANDLER_BATCH_MAX];
+	struct kwq_item *items[KWQ_HANDLER_BATCH_MAX];
 	unsigned long begun = jiffies, flags;
 	unsigned int i, nr, nr_idle;
-	struct kwq_item *item;
 	ktime_t now;
 
 	static_assert(2 * KWQ_HANDLER_BATCH_MAX <= KWQ_ITEMS_PER_HOLD);
 	WRITE_ONCE(worker->task, current);
 	spin_lock_irqsave(&queue->lock, flags);
 	now = kwq_stamp_locked(queue);
-	while ((nr = get_batch(workers, worker, now))) {
+	while ((nr = get_batch(workers, worker, items, now))) {
 		kwq_unlock_got(queue, flags);
 
-		call_batch_handler(workers, worker, nr);
+		lock_map_acquire(&workers->handler_map);
+		kwq_call_handler(workers, items, results, nr);
+		lock_map_release(&workers->handler_map);
 
 		spin_lock_irqsave(&queue->lock, flags);
 		now = kwq_stamp_locked(queue);
 		for (i = 0, nr_idle = 0; i < nr; i++) {
-			item = worker->items[i];
-			kwq_apply_result_locked(workers, &worker->holder, item,
-						&worker->results[i], now);
-			if (unlikely(kwq_owed_put_locked(queue, item)))
-				worker->items[nr_idle++] = item;
+			kwq_apply_result_locked(workers, &worker->holder, items[i], &results[i],
+						now);
+			if (unlikely(kwq_owed_put_locked(queue, items[i])))
+				items[nr_idle++] = items[i];
 		}
 		if (unlikely(nr_idle)) {
-			put_without_lock(queue, worker->items, nr_idle, &flags);
+			put_without_lock(queue, items, nr_idle, &flags);
 			now = kwq_stamp_locked(queue);
 		}
 		if (has_run_long(begun))
@@ -383,10 +338,7 @@ static int check_handler(const struct kwq_queue *queue, const struct kwq_handler
 
 static void init_worker(struct kwq_workers *workers, struct kwq_worker *worker)
 {
-	if (workers->handler.handle)
-		INIT_WORK(&worker->work, work_fn);
-	else
-		INIT_WORK(&worker->work, batch_work_fn);
+	INIT_WORK(&worker->work, work_fn);
 	/* cmwq holds this map while the worker runs: see kwq_might_wait_for_workers(). */
 	lockdep_init_map(&worker->work.lockdep_map, workers->queue->name, &workers->key, 0);
 	worker->workers = workers;
@@ -394,42 +346,21 @@ static void init_worker(struct kwq_workers *workers, struct kwq_worker *worker)
 	list_add_tail(&worker->idle, &workers->idle);
 }
 
-/* Behind the workers are the results of their batches, and behind those the items. */
-static void share_out_batches(struct kwq_workers *workers)
-{
-	unsigned int i, nr = workers->nr, max = workers->handler.max_batch;
-	struct kwq_result *results = (struct kwq_result *)&workers->worker[nr];
-	struct kwq_item **items = (struct kwq_item **)&results[nr * max];
-
-	for (i = 0; i < nr; i++) {
-		workers->worker[i].results = &results[i * max];
-		workers->worker[i].items = &items[i * max];
-	}
-}
-
-static size_t size_of_workers(const struct kwq_workers *workers,
-			      const struct kwq_handler *handler)
-{
-	size_t of_batch = handler->max_batch *
-			  (sizeof(struct kwq_result) + sizeof(struct kwq_item *));
-
-	return struct_size(workers, worker, handler->max_active) +
-	       handler->max_active * of_batch;
-}
-
 static struct kwq_workers *make_workers(struct kwq_queue *queue,
 					const struct kwq_handler *handler)
 {
-	struct kwq_workers *workers = NULL;
+	struct kwq_workers *workers;
 	unsigned int i;
 
 	/* A large number of workers may not fit into contiguous pages. */
-	workers = kvzalloc(size_of_workers(workers, handler), GFP_KERNEL);
+	workers = kvzalloc(struct_size(workers, worker, handler->max_active), GFP_KERNEL);
 	if (!workers)
 		return NULL;
 	workers->nr = handler->max_active;
 	workers->queue = queue;
 	workers->handler = *handler;
+	if (handler->handle)
+		workers->handler.max_batch = 1;
 	INIT_LIST_HEAD(&workers->idle);
 	workers->callers = RB_ROOT;
 	kwq_holder_init(&workers->later);
@@ -445,8 +376,6 @@ static struct kwq_workers *make_workers(struct kwq_queue *queue,
 	lockdep_init_map(&workers->handler_map, queue->name, &workers->handler_key, 0);
 	for (i = 0; i < workers->nr; i++)
 		init_worker(workers, &workers->worker[i]);
-	if (handler->max_batch)
-		share_out_batches(workers);
 	return workers;
 }
 

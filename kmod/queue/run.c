@@ -82,7 +82,7 @@ static void run_and_unlock(struct kwq_workers *workers, struct kwq_item *item,
 
 	if (!nested)
 		lock_map_acquire(&workers->handler_map);
-	result = kwq_call_handler(workers, item);
+	kwq_call_handler(workers, &item, &result, 1);
 	if (!nested)
 		lock_map_release(&workers->handler_map);
 

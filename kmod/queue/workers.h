@@ -18,8 +18,6 @@
  * @task: the task that runs @work, from begin to end; only that task writes it or compares
  *	equal to it
  * @idle: Q: in @workers->idle while it is neither queued nor running
- * @items: I: with a batch handler: room for the items of a batch, used only by @task
- * @results: I: the same for their results
  *
  * Q: the queue's lock. I: set once.
  */
@@ -29,9 +27,7 @@ struct kwq_worker {
 	struct kwq_holder holder;
 	const struct task_struct *task;
 	struct list_head idle;
-	struct kwq_item **items;
-	struct kwq_result *results;
-} __aligned(__alignof__(struct kwq_result));
+};
 
 /**
  * struct kwq_caller - a task in kwq_run_sync() that calls the handler
@@ -50,7 +46,8 @@ struct kwq_caller {
 /**
  * struct kwq_workers - all workers of a queue
  * @queue: I: the queue
- * @handler: I: the function that they call; its @wq is NULL if @wq is private
+ * @handler: I: the function that they call; its @wq is NULL if @wq is private, and its @max_batch 1
+ *	if the function gets one item
  * @wq: I: the workqueue on which they run
  * @idle: Q: idle workers; the last one that became idle is first, for a warm cache
  * @callers: Q: tasks in kwq_run_sync() that call the handler, by @task
@@ -62,7 +59,7 @@ struct kwq_caller {
  * @handler_map: held while a handler runs: see kwq_might_wait_for_handlers()
  * @later: Q: holder of the items whose handlers have returned, and which kwq_item_done() ends
  * @nr: I: number of workers, the @max_active of @handler
- * @worker: the workers; behind them is room for batches
+ * @worker: the workers
  */
 struct kwq_workers {
 	struct kwq_queue *queue;
@@ -83,7 +80,8 @@ void kwq_queue_workers_locked(struct kwq_workers *workers, u64 nr);
 void kwq_queue_for_ready(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock);
 void kwq_stop_handler(struct kwq_queue *queue);
-struct kwq_result kwq_call_handler(struct kwq_workers *workers, struct kwq_item *item);
+void kwq_call_handler(struct kwq_workers *workers, struct kwq_item **items,
+		      struct kwq_result *results, unsigned int nr);
 void kwq_apply_result_locked(struct kwq_workers *workers, struct kwq_holder *holder,
 			     struct kwq_item *item, const struct kwq_result *result,
 			     ktime_t now);

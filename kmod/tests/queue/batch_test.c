@@ -318,24 +318,24 @@ static void unwritten_result_is_a_failure(struct kunit *test)
 {
 	struct batch_test *t = test->priv;
 	struct thing *thing = t->thing;
+	int i;
 
-	/* K10 Q13: even if the batch before had a result in its place */
+	/* K10 Q13: even if the batch before, of the same work item, had a result in its place */
 	kwq_configure(&t->queue, &retry_config);
-	kwq_add(&t->queue, &thing[0].item);
-	kwq_add(&t->queue, &thing[1].item);
+	thing[2].unwritten = true;
+	for (i = 0; i < 3; i++)
+		kwq_add(&t->queue, &thing[i].item);
 	start(test, 2);
 	settle(test);
-	thing[0].unwritten = true;
-	kwq_add(&t->queue, &thing[0].item);
-	settle(test);
-	KUNIT_EXPECT_EQ(test, thing[0].item.state, KWQ_ITEM_WAITING);
-	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &thing[0].item), 10);
-	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing[0].item), 1);
-	thing[0].unwritten = false;
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->calls), 2);
+	KUNIT_EXPECT_EQ(test, thing[2].item.state, KWQ_ITEM_WAITING);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &thing[2].item), 10);
+	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing[2].item), 1);
+	thing[2].unwritten = false;
 	kwq_queue_advance(&t->queue, 10);
 	settle(test);
-	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&thing[0].item));
-	EXPECT_RUNS(test, &thing[0], 3);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&thing[2].item));
+	EXPECT_RUNS(test, &thing[2], 2);
 }
 
 static void be_done_next_time(struct batch_test *t)
