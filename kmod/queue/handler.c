@@ -392,10 +392,11 @@ int kwq_start_handler(struct kwq_queue *queue, const struct kwq_handler *handler
 	if (!workers)
 		return -ENOMEM;
 
-	/* From the first hold on, items that become ready queue their workers at unlock. */
+	/* From this unlock on, the items that are ready queue workers: see queue_some_workers(). */
 	spin_lock_irqsave(&queue->lock, flags);
 	WRITE_ONCE(queue->workers, workers);
-	kwq_queue_for_ready(queue, flags);
+	kwq_wake_again_locked(queue);
+	kwq_unlock(queue, flags);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kwq_start_handler);

@@ -30,31 +30,6 @@ void kwq_queue_workers_locked(struct kwq_workers *workers, u64 nr)
 	}
 }
 
-/**
- * kwq_queue_for_ready() - queue workers for all items that can be handed out, and unlock
- * @queue: the queue; with a handler; @queue->lock held
- * @flags: as spin_lock_irqsave() stored them
- *
- * Takes a bounded number of workers per hold of the lock (O8).
- */
-void kwq_queue_for_ready(struct kwq_queue *queue, unsigned long flags)
-	__releases(&queue->lock)
-{
-	struct kwq_workers *workers = queue->workers;
-	unsigned long nr = kwq_core_can_get(&queue->core) ?
-			   kwq_core_nr_offered(&queue->core) : 0;
-
-	nr = min_t(unsigned long, nr, workers->nr);
-	for (;;) {
-		kwq_queue_workers_locked(workers, min_t(unsigned long, nr, KWQ_ITEMS_PER_HOLD));
-		kwq_unlock(queue, flags);
-		if (nr <= KWQ_ITEMS_PER_HOLD)
-			return;
-		nr -= KWQ_ITEMS_PER_HOLD;
-		spin_lock_irqsave(&queue->lock, flags);
-	}
-}
-
 /*
  * Returns the worker in which the caller runs; NULL if it runs in none of this queue.
  *

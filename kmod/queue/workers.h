@@ -77,8 +77,6 @@ struct kwq_workers {
 };
 
 void kwq_queue_workers_locked(struct kwq_workers *workers, u64 nr);
-void kwq_queue_for_ready(struct kwq_queue *queue, unsigned long flags)
-	__releases(&queue->lock);
 void kwq_stop_handler(struct kwq_queue *queue);
 void kwq_call_handler(struct kwq_workers *workers, struct kwq_item **items,
 		      struct kwq_result *results, unsigned int nr);
