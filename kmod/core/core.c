@@ -1073,7 +1073,6 @@ void kwq_core_hand_over(struct kwq_item *item, struct kwq_holder *holder)
 	item->holder->nr_held--;
 	holder->nr_held++;
 	item->holder = holder;
-	item->marks &= ~KWQ_MARK_HERE;
 }
 
 /* Q6: only the holder of a processing item may finish it. */

@@ -100,7 +100,7 @@ static int disable_and_wait(struct kwq_queue *queue, struct kwq_item *item, bool
 	might_sleep();
 	kwq_might_wait_for_handlers(queue);
 	spin_lock_irqsave(&queue->lock, flags);
-	if (kwq_handles_locked(queue, item)) {
+	if (kwq_in_handler_locked(queue, item)) {
 		was = -EDEADLK;
 	} else {
 		was = kwq_core_disable(&queue->core, item);

@@ -198,11 +198,12 @@ static inline void leave_worker(struct kwq_workers *workers, struct kwq_worker *
 {
 	struct kwq_queue *queue = workers->queue;
 
-	WRITE_ONCE(worker->task, NULL);
-	if (kwq_core_can_get(&queue->core))
+	if (kwq_core_can_get(&queue->core)) {
+		list_del(&worker->runner.link);
 		queue_work(workers->wq, &worker->work);
-	else
-		list_add(&worker->idle, &workers->idle);
+	} else {
+		list_move(&worker->runner.link, &workers->idle);
+	}
 	kwq_unlock(queue, flags);
 }
 
@@ -273,7 +274,7 @@ static unsigned int get_batch(struct kwq_workers *workers, struct kwq_worker *wo
 	if (most > 1 && !kwq_is_small(queue))
 		most = min(most, kwq_core_most_gets(&queue->core));
 	do {
-		items[nr] = kwq_get_locked(queue, &worker->holder, now);
+		items[nr] = kwq_get_locked(queue, &worker->runner.holder, now);
 	} while (items[nr] && ++nr < most);
 	return nr;
 }
@@ -294,8 +295,8 @@ static __flatten void work_fn(struct work_struct *work)
 	ktime_t now;
 
 	static_assert(2 * KWQ_HANDLER_BATCH_MAX <= KWQ_ITEMS_PER_HOLD);
-	WRITE_ONCE(worker->task, current);
 	spin_lock_irqsave(&queue->lock, flags);
+	kwq_begin_running_locked(workers, &worker->runner);
 	now = kwq_stamp_locked(queue);
 	while ((nr = get_batch(workers, worker, items, now))) {
 		kwq_unlock_got(queue, flags);
@@ -307,8 +308,8 @@ static __flatten void work_fn(struct work_struct *work)
 		spin_lock_irqsave(&queue->lock, flags);
 		now = kwq_stamp_locked(queue);
 		for (i = 0, nr_idle = 0; i < nr; i++) {
-			kwq_apply_result_locked(workers, &worker->holder, items[i], &results[i],
-						now);
+			kwq_apply_result_locked(workers, &worker->runner.holder, items[i],
+						&results[i], now);
 			if (unlikely(kwq_owed_put_locked(queue, items[i])))
 				items[nr_idle++] = items[i];
 		}
@@ -342,8 +343,8 @@ static void init_worker(struct kwq_workers *workers, struct kwq_worker *worker)
 	/* cmwq holds this map while the worker runs: see kwq_might_wait_for_workers(). */
 	lockdep_init_map(&worker->work.lockdep_map, workers->queue->name, &workers->key, 0);
 	worker->workers = workers;
-	kwq_holder_init(&worker->holder);
-	list_add_tail(&worker->idle, &workers->idle);
+	kwq_holder_init(&worker->runner.holder);
+	list_add_tail(&worker->runner.link, &workers->idle);
 }
 
 static struct kwq_workers *make_workers(struct kwq_queue *queue,
@@ -362,7 +363,7 @@ static struct kwq_workers *make_workers(struct kwq_queue *queue,
 	if (handler->handle)
 		workers->handler.max_batch = 1;
 	INIT_LIST_HEAD(&workers->idle);
-	workers->callers = RB_ROOT;
+	INIT_LIST_HEAD(&workers->running);
 	kwq_holder_init(&workers->later);
 	workers->wq = handler->wq ?:
 		alloc_workqueue("%s", kwq_wq_flags(handler->wq_flags), workers->nr, queue->name);

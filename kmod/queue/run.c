@@ -9,8 +9,8 @@
 #include <linux/export.h>
 #include <linux/kernel.h>
 #include <linux/kwq.h>
+#include <linux/list.h>
 #include <linux/lockdep.h>
-#include <linux/rbtree.h>
 #include <linux/sched.h>
 #include "queue.h"
 #include "refs.h"
@@ -51,33 +51,17 @@ static int get_or_wait_for_runs(struct kwq_queue *queue, struct kwq_item *item,
 	}
 }
 
-/* A task may be in the tree several times: a handler may run another item. */
-static void add_caller_locked(struct kwq_workers *workers, struct kwq_caller *caller)
-{
-	struct rb_node **link = &workers->callers.rb_node, *parent = NULL;
-
-	while (*link) {
-		parent = *link;
-		if (caller->task < rb_entry(parent, struct kwq_caller, node)->task)
-			link = &parent->rb_left;
-		else
-			link = &parent->rb_right;
-	}
-	rb_link_node(&caller->node, parent, link);
-	rb_insert_color(&caller->node, &workers->callers);
-}
-
 /* Calls the handler for an item that the caller holds. */
 static void run_and_unlock(struct kwq_workers *workers, struct kwq_item *item,
-			   struct kwq_caller *caller, bool nested, unsigned long flags)
+			   struct kwq_runner *runner, unsigned long flags)
 	__releases(&workers->queue->lock)
 {
 	struct kwq_queue *queue = workers->queue;
+	bool nested = kwq_in_handler_locked(queue, NULL);
 	const struct kwq_ref_ops *refs;
 	struct kwq_result result;
 
-	item->marks |= KWQ_MARK_HERE;
-	add_caller_locked(workers, caller);
+	kwq_begin_running_locked(workers, runner);
 	kwq_unlock_got(queue, flags);
 
 	if (!nested)
@@ -87,10 +71,10 @@ static void run_and_unlock(struct kwq_workers *workers, struct kwq_item *item,
 		lock_map_release(&workers->handler_map);
 
 	spin_lock_irqsave(&queue->lock, flags);
-	kwq_apply_result_locked(workers, &caller->holder, item, &result,
+	kwq_apply_result_locked(workers, &runner->holder, item, &result,
 				kwq_stamp_locked(queue));
 	refs = kwq_owed_put_locked(queue, item);
-	rb_erase(&caller->node, &workers->callers);
+	list_del(&runner->link);
 	/* K14: the run has not ended yet. */
 	if (result.kind == KWQ_RESULT_LATER)
 		wait_for_run(queue, item, &flags);
@@ -101,27 +85,25 @@ static void run_and_unlock(struct kwq_workers *workers, struct kwq_item *item,
 int kwq_run_sync(struct kwq_queue *queue, struct kwq_item *item)
 {
 	struct kwq_workers *workers = READ_ONCE(queue->workers);
-	struct kwq_caller caller = { .task = current };
+	struct kwq_runner runner;
 	unsigned long flags;
-	bool nested;
 	int err;
 
 	might_sleep();
 	if (!workers)
 		return -EINVAL;
-	nested = kwq_in_handler(queue);
 	kwq_might_wait_for_handlers(queue);
-	kwq_holder_init(&caller.holder);
+	kwq_holder_init(&runner.holder);
 	spin_lock_irqsave(&queue->lock, flags);
-	if (kwq_handles_locked(queue, item))
+	if (kwq_in_handler_locked(queue, item))
 		err = -EDEADLK;
 	else
-		err = get_or_wait_for_runs(queue, item, &caller.holder, &flags);
+		err = get_or_wait_for_runs(queue, item, &runner.holder, &flags);
 	if (err) {
 		kwq_unlock_got(queue, flags);
 		return err == -EDEADLK ? err : 0;
 	}
-	run_and_unlock(workers, item, &caller, nested, flags);
+	run_and_unlock(workers, item, &runner, flags);
 	return 1;
 }
 EXPORT_SYMBOL_GPL(kwq_run_sync);

@@ -6,41 +6,37 @@
 #include <linux/kwq.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
-#include <linux/rbtree_types.h>
+#include <linux/sched.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
+
+/**
+ * struct kwq_runner - a task that calls the handler: a worker, or a caller of kwq_run_sync()
+ * @holder: Q: holder of the items that the handler is processing
+ * @task: Q: while it is in @running: the task
+ * @link: Q: in @running of struct kwq_workers; of a worker in its @idle while it is neither queued
+ *	nor running
+ *
+ * Q: the queue's lock.
+ */
+struct kwq_runner {
+	struct kwq_holder holder;
+	const struct task_struct *task;
+	struct list_head link;
+};
 
 /**
  * struct kwq_worker - a worker, which runs one handler at a time
  * @work: I: its work item
  * @workers: I: all workers of the queue
- * @holder: Q: holder of the items that the handler is processing
- * @task: the task that runs @work, from begin to end; only that task writes it or compares
- *	equal to it
- * @idle: Q: in @workers->idle while it is neither queued nor running
+ * @runner: what it has in common with callers of kwq_run_sync()
  *
- * Q: the queue's lock. I: set once.
+ * I: set once.
  */
 struct kwq_worker {
 	struct work_struct work;
 	struct kwq_workers *workers;
-	struct kwq_holder holder;
-	const struct task_struct *task;
-	struct list_head idle;
-};
-
-/**
- * struct kwq_caller - a task in kwq_run_sync() that calls the handler
- * @holder: Q: holder of the item that the handler is processing
- * @task: the task
- * @node: Q: in @callers of struct kwq_workers
- *
- * It is on the stack of the task. The letters are those of struct kwq_worker.
- */
-struct kwq_caller {
-	struct kwq_holder holder;
-	const struct task_struct *task;
-	struct rb_node node;
+	struct kwq_runner runner;
 };
 
 /**
@@ -50,7 +46,8 @@ struct kwq_caller {
  *	if the function gets one item
  * @wq: I: the workqueue on which they run
  * @idle: Q: idle workers; the last one that became idle is first, for a warm cache
- * @callers: Q: tasks in kwq_run_sync() that call the handler, by @task
+ * @running: Q: running workers, and the callers of kwq_run_sync() that call the handler. A task may
+ *	be there several times, because a handler may run another item
  * @key: I: makes @map this queue's own, so that a worker of one queue may wait for a worker of
  *	another
  * @map: of the class of the workers' maps, which cmwq holds while they run: see
@@ -60,13 +57,15 @@ struct kwq_caller {
  * @later: Q: holder of the items whose handlers have returned, and which kwq_item_done() ends
  * @nr: I: number of workers, the @max_active of @handler
  * @worker: the workers
+ *
+ * The letters are those of struct kwq_runner and struct kwq_worker.
  */
 struct kwq_workers {
 	struct kwq_queue *queue;
 	struct kwq_handler handler;
 	struct workqueue_struct *wq;
 	struct list_head idle;
-	struct rb_root callers;
+	struct list_head running;
 	struct lock_class_key key;
 	struct lockdep_map map;
 	struct lock_class_key handler_key;
@@ -84,8 +83,20 @@ void kwq_apply_result_locked(struct kwq_workers *workers, struct kwq_holder *hol
 			     struct kwq_item *item, const struct kwq_result *result,
 			     ktime_t now);
 bool kwq_in_handler(struct kwq_queue *queue);
-bool kwq_handles_locked(const struct kwq_queue *queue, const struct kwq_item *item);
+bool kwq_in_handler_locked(const struct kwq_queue *queue, const struct kwq_item *item);
 void kwq_might_wait_for_handlers(struct kwq_queue *queue);
 void kwq_might_wait_for_workers(struct kwq_queue *queue);
+
+/**
+ * kwq_begin_running_locked() - the caller is going to call the handler
+ * @workers: the workers of the queue; its lock held
+ * @runner: what stands for the caller; it leaves @running afterwards
+ */
+static inline void kwq_begin_running_locked(struct kwq_workers *workers,
+					    struct kwq_runner *runner)
+{
+	runner->task = current;
+	list_add(&runner->link, &workers->running);
+}
 
 #endif /* KWQ_WORKERS_H */

@@ -237,10 +237,9 @@ struct kwq_item {
 #define KWQ_MARK_DIRTY		0x01	/* while dirty: the queue's colour when it became so */
 #define KWQ_MARK_RUN		0x02	/* while processing: the colour of what it was dirty for */
 #define KWQ_MARK_AWAITED	0x04	/* while processing: a task waits for the end of that */
-#define KWQ_MARK_HERE		0x08	/* while processing: by kwq_run_sync() in its caller */
-#define KWQ_MARK_ENDED		0x10	/* while processing: ended before its handler returned */
-#define KWQ_MARK_NUMBER		0xe0	/* counts the item's runs; wraps */
-#define KWQ_MARK_NEXT_NUMBER	0x20
+#define KWQ_MARK_ENDED		0x08	/* while processing: ended before its handler returned */
+#define KWQ_MARK_NUMBER		0xf0	/* counts the item's runs; wraps */
+#define KWQ_MARK_NEXT_NUMBER	0x10
 
 void kwq_item_init(struct kwq_item *item);
 

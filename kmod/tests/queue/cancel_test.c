@@ -15,7 +15,6 @@
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
 #include "queue/queue.h"
-#include "queue/workers.h"
 #include "tests/form.h"
 #include "tests/thread.h"
 
@@ -544,34 +543,6 @@ static void freed_work_item_may_cancel_what_is_handled(struct kunit *test)
 	cancel_in_a_freed_work_item(test);
 }
 
-static void cancel_where_a_worker_is(struct work_struct *work)
-{
-	struct kwq_worker *worker = container_of(work, struct kwq_worker, work);
-	struct cancel_test *t = container_of(worker->workers->queue,
-					     struct cancel_test, queue);
-
-	t->result = kwq_cancel_all_sync(&t->queue);
-}
-
-static void worker_in_the_place_of_a_freed_work_item(struct kunit *test)
-{
-	struct cancel_test *t = test->priv;
-	struct work_struct *work;
-	work_func_t func;
-
-	/* K3: it has the same address, but runs another function than the handler. */
-	KUNIT_ASSERT_EQ(test, start_handler(&t->queue, succeed, 4, 0), 0);
-	work = &t->queue.workers->worker[2].work;
-	func = work->func;
-	/* For lockdep, too, it is another work item. */
-	INIT_WORK(work, cancel_where_a_worker_is);
-	t->result = -1;
-	schedule_work(work);
-	flush_work(work);
-	work->func = func;
-	KUNIT_EXPECT_EQ(test, t->result, 0);
-}
-
 /* ---- A queue ---- */
 
 static void cancelled_queue_has_no_items(struct kunit *test)
@@ -797,7 +768,6 @@ static struct kunit_case cancel_test_cases[] = {
 	KUNIT_CASE(handler_of_another_queue_may_wait),
 	KUNIT_CASE(freed_work_item_may_cancel),
 	KUNIT_CASE(freed_work_item_may_cancel_what_is_handled),
-	KUNIT_CASE(worker_in_the_place_of_a_freed_work_item),
 	KUNIT_CASE(cancelled_queue_has_no_items),
 	KUNIT_CASE(many_items_are_cancelled),
 	KUNIT_CASE(cancel_ends_a_drain),
@@ -823,7 +793,6 @@ static struct kunit_case cancel_test_small_cases[] = {
 	KUNIT_CASE(handler_of_another_queue_may_wait),
 	KUNIT_CASE(freed_work_item_may_cancel),
 	KUNIT_CASE(freed_work_item_may_cancel_what_is_handled),
-	KUNIT_CASE(worker_in_the_place_of_a_freed_work_item),
 	KUNIT_CASE(cancelled_queue_has_no_items),
 	KUNIT_CASE(many_items_are_cancelled),
 	KUNIT_CASE(cancel_ends_a_drain),

@@ -374,17 +374,24 @@ static void run_looks_again_after_a_worker(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a.item));
 }
 
-/* Adds an item during its run, ends the run, and begins the next one, all in one hold. */
-static void begin_next_run(struct kwq_queue *queue, struct kwq_item *item)
+/* So often adds an item during its run, ends the run, and begins the next one, all in one hold. */
+static void begin_next_runs(struct kwq_queue *queue, struct kwq_item *item, int nr)
 {
 	static const struct kwq_add_options now = {};
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	kwq_add_locked(queue, item, &now, 0);
-	kwq_done_locked(queue, &queue->holder, item, 0, 0);
-	kwq_get_item_locked(queue, item, &queue->holder, 0);
+	while (nr--) {
+		kwq_add_locked(queue, item, &now, 0);
+		kwq_done_locked(queue, &queue->holder, item, 0, 0);
+		kwq_get_item_locked(queue, item, &queue->holder, 0);
+	}
 	kwq_unlock(queue, flags);
+}
+
+static void begin_next_run(struct kwq_queue *queue, struct kwq_item *item)
+{
+	begin_next_runs(queue, item, 1);
 }
 
 static void run_waits_for_two_runs_at_most(struct kunit *test)
@@ -405,6 +412,27 @@ static void run_waits_for_two_runs_at_most(struct kunit *test)
 	expect_end(test, 0, 0);
 	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a.item), KWQ_FINISHED);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->a.runs), 0);
+}
+
+static void run_is_told_from_later_ones(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	int nr;
+
+	/* K9: although up to 15 runs began before the caller could look */
+	start_without_workers(test);
+	for (nr = 1; nr < 16; nr++) {
+		kwq_add(q, &t->a.item);
+		KUNIT_ASSERT_EQ(test, kwq_try_get_item(q, &t->a.item), 0);
+		begin(test, 0, &t->a.item, kwq_run_sync);
+		kwq_test_wait_until(test, nr_drainers(t) == 1);
+		begin_next_runs(q, &t->a.item, nr);
+		kwq_test_wait_until(test, nr_drainers(t) == 1);
+		begin_next_run(q, &t->a.item);
+		expect_end(test, 0, 0);
+		KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a.item), KWQ_FINISHED);
+	}
 }
 
 static void run_in_a_caller_is_awaited(struct kunit *test)
@@ -736,13 +764,11 @@ static void sleepers_get_items_after_a_resume(struct kunit *test)
 static bool are_all_idle(struct kwq_queue *queue)
 {
 	struct kwq_workers *workers = queue->workers;
-	struct kwq_worker *worker;
 	unsigned long flags;
-	unsigned int nr = 0;
+	size_t nr;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	list_for_each_entry(worker, &workers->idle, idle)
-		nr++;
+	nr = list_count_nodes(&workers->idle);
 	spin_unlock_irqrestore(&queue->lock, flags);
 	return nr == workers->nr;
 }
@@ -1475,6 +1501,7 @@ static struct kunit_case sync_test_cases[] = {
 	KUNIT_CASE(run_waits_for_a_worker),
 	KUNIT_CASE(run_looks_again_after_a_worker),
 	KUNIT_CASE(run_waits_for_two_runs_at_most),
+	KUNIT_CASE(run_is_told_from_later_ones),
 	KUNIT_CASE(run_in_a_caller_is_awaited),
 	KUNIT_CASE(handler_runs_another_item),
 	KUNIT_CASE(handler_does_not_wait_for_itself),
@@ -1526,6 +1553,7 @@ static struct kunit_case sync_test_small_cases[] = {
 	KUNIT_CASE(run_waits_for_a_worker),
 	KUNIT_CASE(run_looks_again_after_a_worker),
 	KUNIT_CASE(run_waits_for_two_runs_at_most),
+	KUNIT_CASE(run_is_told_from_later_ones),
 	KUNIT_CASE(run_in_a_caller_is_awaited),
 	KUNIT_CASE(handler_runs_another_item),
 	KUNIT_CASE(handler_does_not_wait_for_itself),
