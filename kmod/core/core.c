@@ -115,13 +115,24 @@ static inline bool is_from_before(const struct kwq_core *core, const struct kwq_
 	return unlikely((item->marks ^ core->marks) & mark);
 }
 
+/* Something has ended that a task may wait for. */
+static void note_end(struct kwq_core *core)
+{
+	core->ends++;
+	core->changed = true;
+}
+
+static void note_end_of_flush(struct kwq_core *core)
+{
+	core->flushes++;
+	note_end(core);
+}
+
 /* K9: one of the dirty marks and runs has ended that the flush waits for. */
 static noinline void flush_one(struct kwq_core *core)
 {
-	if (--core->nr_before)
-		return;
-	core->flushes++;
-	core->changed = true;
+	if (!--core->nr_before)
+		note_end_of_flush(core);
 }
 
 /* K9: an item is not dirty any more, and will not be processed for that. */
@@ -136,8 +147,7 @@ static noinline void note_marked_run(struct kwq_core *core, struct kwq_item *ite
 {
 	if (item->marks & KWQ_MARK_AWAITED) {
 		item->marks &= ~KWQ_MARK_AWAITED;
-		core->awaited_runs++;
-		core->changed = true;
+		note_end(core);
 	}
 	if (is_from_before(core, item, KWQ_MARK_RUN))
 		flush_one(core);
@@ -1051,8 +1061,7 @@ static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 	if (item->state & KWQ_ITEM_DISABLED) {
 		/* It is idle now, and may be enabled later. */
 		item->abandoned = 0;
-		core->cancelled_runs++;
-		core->changed = true;
+		note_end(core);
 	}
 	if (likely(!core->unusual)) {
 		end_processing(core, item);
@@ -1353,7 +1362,7 @@ int kwq_core_remove(struct kwq_core *core, struct kwq_item *item)
  *
  * Removes the item. It refuses adds until kwq_core_enable() was called as often as this
  * function, or until kwq_item_init(). If it is being processed, it becomes idle when that
- * ends in any way, and @core->cancelled_runs rises.
+ * ends in any way, and @ends of the core rises.
  *
  * Return: KWQ_WAS_* bits of what it was; 0 if it was idle.
  */
@@ -1503,16 +1512,14 @@ bool kwq_core_end_term(struct kwq_core *core, ktime_t now)
  * All dirty marks and runs count, and those of later adds do not. The end of each counts
  * down @nr_before, whatever ends it. If an undone hand-out makes the item ready again, its
  * next run counts in its place. Waiting times do not count. When @nr_before is 0 again, or
- * if nothing is queued, @flushes rises.
+ * if nothing is queued, @flushes and @ends rise.
  */
 void kwq_core_begin_flush(struct kwq_core *core)
 {
 	core->nr_before = core->nr_ready + core->nr_processing + core->nr_dirty_processing;
 	core->marks ^= KWQ_MARK_DIRTY | KWQ_MARK_RUN;
-	if (core->nr_before)
-		return;
-	core->flushes++;
-	core->changed = true;
+	if (!core->nr_before)
+		note_end_of_flush(core);
 }
 
 /**

@@ -72,12 +72,6 @@ void kwq_tell_pollers_locked(struct kwq_queue *queue, __poll_t events)
 	tell_pollers(queue, events, 0);
 }
 
-/* The ends for which drainers wait, other than that of the drain. */
-static u32 nr_ends(const struct kwq_core *core)
-{
-	return core->cancelled_runs + core->awaited_runs + core->flushes;
-}
-
 /*
  * Queues workers for @nr items that were made ready. At the end of a pause these may be too
  * many for one hold (O8). Then the rest counts as newly ready, so the next unlock queues more
@@ -145,8 +139,8 @@ static noinline void follow_changes(struct kwq_queue *queue)
 
 	if (unlikely(queue->paused_until) && kwq_end_pause_if_over_locked(queue))
 		wake_for_ready(queue);
-	if (queue->woken_ends != nr_ends(&queue->core)) {
-		queue->woken_ends = nr_ends(&queue->core);
+	if (queue->woken_ends != queue->core.ends) {
+		queue->woken_ends = queue->core.ends;
 		kwq_wake_drainers_locked(queue);
 	}
 	if (queue->woken_phase != phase) {

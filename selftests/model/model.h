@@ -73,8 +73,8 @@ struct model {
 	s64 last_place;
 	s64 first_place;
 	u64 readied, adds, coalesced, gets, dones, abandoned, returned, removed, dropped;
-	u64 retries, rate_limited, died, cancelled_runs;
-	u32 awaited_runs, flushes;
+	u64 retries, rate_limited, died;
+	u32 ends, flushes;
 	struct model_histogram queue_duration, work_duration, lateness;
 };
 

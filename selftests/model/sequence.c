@@ -567,9 +567,7 @@ static bool same_counters(struct run *run)
 	const struct model *model = &run->model;
 
 	return same(run, core->readied, (u32)model->readied, "t->core.readied") &&
-	       same(run, core->cancelled_runs, (u8)model->cancelled_runs,
-		    "t->core.cancelled_runs") &&
-	       same(run, core->awaited_runs, (u8)model->awaited_runs, "t->core.awaited_runs") &&
+	       same(run, core->ends, (u16)model->ends, "t->core.ends") &&
 	       same(run, core->flushes, (u16)model->flushes, "t->core.flushes") &&
 	       same(run, core->nr_before, model_nr_before(model), "t->core.nr_before") &&
 	       same(run, core->paused, model->pauses, "t->core.paused") &&

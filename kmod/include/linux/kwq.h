@@ -195,7 +195,7 @@ struct kwq_queue {
 	spinlock_t lock;		/* these three first: see KWQ_BEFORE_CORE */
 	u32 woken;			/* L: unlocks wake for @core.readied - @woken; wraps */
 	struct kwq_core core;		/* L */
-	u32 woken_ends;			/* L: nr_ends() of unlock.c when drainers were last woken */
+	u16 woken_ends;			/* L: @core.ends when drainers were last woken */
 	u32 shut_downs;			/* L: number of shut downs without drain; wraps */
 	struct kwq_holder holder;	/* L: holder of the items that kwq_get() hands out */
 	u8 woken_phase;			/* L: the phase that all waiters were last woken for */

@@ -367,8 +367,7 @@ enum kwq_form {
  *		flush.
  * @readied:	how often an item was made ready; wraps.
  * @flushes:	how many flushes have ended; wraps.
- * @cancelled_runs:	how often the processing of a cancelled item ended; wraps.
- * @awaited_runs:	how often the processing of an awaited item ended; wraps.
+ * @ends:	how often a flush, or the processing of a disabled or awaited item, ended; wraps.
  * @shut_down:	adds are refused.
  * @form:	enum kwq_form.
  * @paused:	number of pauses without a resume, up to KWQ_PAUSES_MAX, and the KWQ_TERM_* bits.
@@ -376,9 +375,9 @@ enum kwq_form {
  *		dones happens to it.
  * @cancelled:	the whole queue is cancelled: no item becomes ready again when its
  *		processing ends. The core is shut down, too.
- * @changed:	set when kwq_core_next_time() may return another time, and when @cancelled_runs,
- *		@awaited_runs, @flushes or @shut_down changed. The queue sets it for changes of
- *		its own, too: see kwq_look_again_locked(). The queue also resets it.
+ * @changed:	set when kwq_core_next_time() may return another time, and when @ends or @shut_down
+ *		changed. The queue sets it for changes of its own, too: see
+ *		kwq_look_again_locked(). The queue also resets it.
  * @marks:	the queue's colour: KWQ_MARK_DIRTY | KWQ_MARK_RUN, or 0.
  *
  * The rest of a large core is in &struct kwq_bulk. A queue may have up to 2^32 - 1 items in
@@ -396,8 +395,7 @@ struct kwq_core {
 	u32 nr_before;
 	u32 readied;
 	u16 flushes;
-	u8 cancelled_runs;
-	u8 awaited_runs;
+	u16 ends;
 	union {
 		struct {
 			bool shut_down;

@@ -411,14 +411,14 @@ static void operation_in_state(struct kunit *test)
 {
 	const struct transition *p = test->param_value;
 	struct machine *m = test->priv;
-	bool cancelled_runs = p->from & C && p->from & P && !(p->to & P);
+	bool ends = p->from & C && p->from & P && !(p->to & P);
 	u64 readied;
 
 	enter(test, m, p->from);
 	readied = m->core.readied;
 	KUNIT_EXPECT_EQ(test, carry_out(test, m, p->op), p->result);
 	KUNIT_EXPECT_EQ(test, m->core.readied - readied, p->readied);
-	KUNIT_EXPECT_EQ(test, m->core.cancelled_runs, cancelled_runs);
+	KUNIT_EXPECT_EQ(test, m->core.ends, ends);
 	expect_state(test, m, p->to);
 }
 
@@ -549,7 +549,7 @@ struct model {
 	s64 last;		/* the highest order so far */
 	s64 first;		/* the lowest */
 	u64 adds, coalesced, gets, dones, abandoned, returned, removed, dropped, readied;
-	u64 retries, rate_limited, died, cancelled_runs;
+	u64 retries, rate_limited, died, ends;
 };
 
 struct random_test {
@@ -1250,7 +1250,7 @@ static int model_done(struct model *m, struct model_item *mi)
 	if (mi->waiting && !m->shut_down)
 		result |= KWQ_STILL_WAITING;
 	model_end_run(m, mi);
-	m->cancelled_runs += !!mi->disables;
+	m->ends += !!mi->disables;
 	mi->abandoned = 0;
 	m->dones++;
 	if (mi->dirty)
@@ -1311,7 +1311,7 @@ static bool model_put_back(struct model *m, struct model_item *mi)
 	model_end_run(m, mi);
 	if (mi->disables) {
 		mi->abandoned = 0;
-		m->cancelled_runs++;
+		m->ends++;
 		return false;
 	}
 	/* At its old place, but in a new band or group at the tail. */
@@ -1373,7 +1373,7 @@ static const char *try_abandon(struct random_test *r, int i)
 	if (mi->disables) {
 		mi->abandoned = 0;
 		mi->since = r->model.now;
-		r->model.cancelled_runs++;
+		r->model.ends++;
 		return ret == KWQ_FINISHED ? NULL : "the result is wrong";
 	}
 	mi->abandoned++;
@@ -1556,8 +1556,8 @@ static const char *core_differs(const struct random_test *r)
 		return "dropped or readied is wrong";
 	if (bulk->retries != m->retries || bulk->rate_limited != m->rate_limited)
 		return "retries or rate_limited is wrong";
-	if (bulk->died != m->died || core->cancelled_runs != (u8)m->cancelled_runs)
-		return "died or cancelled_runs is wrong";
+	if (bulk->died != m->died || core->ends != (u16)(m->ends + core->flushes))
+		return "died or ends is wrong";
 	return NULL;
 }
 

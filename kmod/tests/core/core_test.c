@@ -2326,11 +2326,11 @@ static void awaited_run_ends_once(struct kunit *test)
 	t->a.marks |= KWQ_MARK_AWAITED;
 	t->core.changed = false;
 	kwq_core_unget(&t->core, &t->a);
-	KUNIT_EXPECT_EQ(test, t->core.awaited_runs, 1);
+	KUNIT_EXPECT_EQ(test, t->core.ends, 1);
 	KUNIT_EXPECT_TRUE(test, t->core.changed);
 	EXPECT_GET(test, t, &t->a);
 	done(t, &t->a);
-	KUNIT_EXPECT_EQ(test, t->core.awaited_runs, 1);
+	KUNIT_EXPECT_EQ(test, t->core.ends, 1);
 }
 
 static void paused_queue_hands_nothing_out(struct kunit *test)

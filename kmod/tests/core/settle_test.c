@@ -160,7 +160,7 @@ static void bury_of_what_stays_out(struct kunit *test)
 	EXPECT_GET(test, t, &t->b, 0);
 	kwq_core_disable(&t->core, &t->a);
 	KUNIT_EXPECT_EQ(test, bury(t, &t->a), KWQ_FINISHED);
-	KUNIT_EXPECT_EQ(test, t->core.cancelled_runs, 1);
+	KUNIT_EXPECT_EQ(test, t->core.ends, 1);
 	kwq_core_shut_down(&t->core);
 	KUNIT_EXPECT_EQ(test, bury(t, &t->b), KWQ_FINISHED);
 	KUNIT_EXPECT_TRUE(test, kwq_core_is_drained(&t->core));
@@ -297,7 +297,7 @@ static void give_back_ends_an_awaited_run(struct kunit *test)
 	EXPECT_GET(test, t, &t->a, 0);
 	t->a.marks |= KWQ_MARK_AWAITED;
 	give_back(t, &t->a, 5);
-	KUNIT_EXPECT_EQ(test, t->core.awaited_runs, 1);
+	KUNIT_EXPECT_EQ(test, t->core.ends, 1);
 }
 
 static void give_back_after_a_shut_down(struct kunit *test)

@@ -54,7 +54,7 @@ byte holder[KEYS] = NONE;
 bool shut_down, all_cancelled;
 bool changed;
 byte fresh;		/* readied - woken */
-bool cancelled_runs;		/* cancelled_runs != seen_cancelled_runs */
+bool ends;			/* ends != woken_ends */
 byte phase;		/* that all waiters were woken for */
 #define PHASE	(!shut_down -> 0 : (DRAINED -> 2 : 1))
 byte shut_downs;
@@ -261,9 +261,9 @@ inline kwq_unlock()
 		fresh = 0;
 		if
 #ifndef TELLS_NOBODY_OF_A_LETTING_GO
-		:: cancelled_runs -> cancelled_runs = false; wake_all_of(drainers)
+		:: ends -> ends = false; wake_all_of(drainers)
 #endif
-		:: else -> cancelled_runs = false
+		:: else -> ends = false
 		fi;
 		if
 #ifdef TELLS_NOBODY_OF_DRAINED
@@ -391,7 +391,7 @@ inline leave_holder(k)
 	processing[k] = false;
 	holder[k] = NONE;
 	in_hands[k] = false;
-	cancelled_runs = cancelled_runs || cancelled[k];
+	ends = ends || cancelled[k];
 	changed = changed || cancelled[k];
 	if
 	:: all_cancelled -> dirty[k] = false; owed[k] = false
