@@ -40,7 +40,6 @@
 #include <linux/moduleparam.h>
 #include <linux/overflow.h>
 #include <linux/poll.h>
-#include <linux/prandom.h>
 #include <linux/random.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
@@ -163,8 +162,6 @@ FUNCTION(u32, get_random_u32, (void));
 FUNCTION(u64, get_random_u64, (void));
 FUNCTION(u32, hash_ptr, (const void *, unsigned int));
 FUNCTION(u32, hsiphash, (const void *, size_t, const hsiphash_key_t *));
-FUNCTION(void, prandom_seed_state, (struct rnd_state *, u64));
-FUNCTION(u32, prandom_u32_state, (struct rnd_state *));
 FUNCTION(u64, siphash, (const void *, size_t, const siphash_key_t *));
 
 /* Processes, users and their rights */

@@ -57,7 +57,6 @@ static void init_bulk(struct kwq_bulk *bulk)
 	bulk->last_order = U64_MAX / 2;
 	bulk->term = KTIME_MAX;
 	kwq_waiting_init(&bulk->waiting);
-	kwq_rate_limiter_init(&bulk->limiter);
 	kwq_line_init(&bulk->processing);
 	for (lane = 0; lane < KWQ_NR_LANES; lane++)
 		for (level = 0; level < KWQ_NR_PRIORITIES; level++)
@@ -761,17 +760,6 @@ int kwq_core_restore(struct kwq_core *core, struct kwq_item *item,
 }
 
 /**
- * kwq_core_limiter() - the limiters of a core
- * @core: the core
- *
- * Return: the limiters; NULL for a small core that has the default one.
- */
-struct kwq_rate_limiter *kwq_core_limiter(const struct kwq_core *core)
-{
-	return limiter_of(core);
-}
-
-/**
  * kwq_core_limits() - how a core limits retries
  * @core: the core
  *
@@ -779,28 +767,13 @@ struct kwq_rate_limiter *kwq_core_limiter(const struct kwq_core *core)
  */
 const struct kwq_limiter_config *kwq_core_limits(const struct kwq_core *core)
 {
-	const struct kwq_rate_limiter *limiter = kwq_core_limiter(core);
-
-	return limiter ? &limiter->config : &kwq_default_limits;
-}
-
-/**
- * kwq_core_own_limiter() - give limiters of its own to a small core
- * @core: the core; its kwq_core_limiter() is NULL
- * @limiter: the limiters; initialised here to the default
- */
-void kwq_core_own_limiter(struct kwq_core *core, struct kwq_rate_limiter *limiter)
-{
-	kwq_rate_limiter_init(limiter);
-	core->limiter = limiter;
+	return core->limiter ? &core->limiter->config : &kwq_default_limits;
 }
 
 static u64 limiters_delay(struct kwq_core *core, u32 requeues, ktime_t now, u32 random)
 {
-	struct kwq_rate_limiter *limiter = kwq_core_limiter(core);
-
-	return limiter ? kwq_rate_limiter_when(limiter, requeues, now, random) :
-			 kwq_default_delay(requeues);
+	return core->limiter ? kwq_rate_limiter_when(core->limiter, requeues, now, random) :
+			       kwq_default_delay(requeues);
 }
 
 /**

@@ -183,8 +183,6 @@ ktime_t kwq_core_latest(const struct kwq_core *core, const struct kwq_item *item
 ktime_t kwq_core_dirty_since(const struct kwq_item *item);
 bool kwq_core_has_waiting(const struct kwq_core *core);
 const struct kwq_limiter_config *kwq_core_limits(const struct kwq_core *core);
-struct kwq_rate_limiter *kwq_core_limiter(const struct kwq_core *core);
-void kwq_core_own_limiter(struct kwq_core *core, struct kwq_rate_limiter *limiter);
 void kwq_core_pause(struct kwq_core *core);
 bool kwq_core_resume(struct kwq_core *core);
 bool kwq_core_set_term(struct kwq_core *core, ktime_t term);

@@ -270,11 +270,4 @@ static inline void uncount_death(struct kwq_core *core)
 		kwq_bulk_of(core)->nr_dead--;
 }
 
-/* ---- Limiters ---- */
-
-static inline struct kwq_rate_limiter *limiter_of(const struct kwq_core *core)
-{
-	return kwq_core_is_small(core) ? core->limiter : &kwq_bulk_of(core)->limiter;
-}
-
 #endif /* KWQ_FORM_H */

@@ -120,11 +120,14 @@ static u64 mul_div(u64 a, u64 mul, u64 div)
 	return mul_u64_u64_div_u64(a, mul, div);
 }
 
-/*
- * The time in which @tokens tokens arrive: the cost of one token, or the time to fill an
- * empty bucket.
- */
-static struct kwq_fine time_of_tokens(const struct kwq_limiter *limiter, u32 tokens)
+/* A duration finer than a ns: @part is the rest in 1/events of a ns, less than 1 ns. */
+struct fine {
+	s64 ns;
+	u32 part;
+};
+
+/* The time in which @tokens tokens arrive. */
+static struct fine time_of_tokens(const struct kwq_limiter *limiter, u32 tokens)
 {
 	u32 events = limiter->u.bucket.events;
 	u32 rest, part;
@@ -133,20 +136,21 @@ static struct kwq_fine time_of_tokens(const struct kwq_limiter *limiter, u32 tok
 
 	if (check_mul_overflow(ns, (u64)tokens, &ns) ||
 	    check_add_overflow(ns, more, &ns) || ns >= KTIME_MAX)
-		return (struct kwq_fine){ .ns = KTIME_MAX };
-	return (struct kwq_fine){ .ns = ns, .part = part };
+		return (struct fine){ .ns = KTIME_MAX };
+	return (struct fine){ .ns = ns, .part = part };
 }
 
 /* A bucket that was unused for long enough is full. Tokens beyond that are lost. */
-static void fill_up(struct kwq_bucket *bucket, u32 events, ktime_t now)
+static void fill_up(struct kwq_bucket *bucket, const struct kwq_limiter *limiter, ktime_t now)
 {
+	struct fine full = time_of_tokens(limiter, limiter->u.bucket.burst);
 	/* Cannot underflow: the duration is at most KTIME_MAX, and the time is not negative. */
-	s64 ns = now - bucket->full.ns;
+	s64 ns = now - full.ns;
 	u32 part = 0;
 
-	if (bucket->full.part) {
+	if (full.part) {
 		ns--;
-		part = events - bucket->full.part;
+		part = limiter->u.bucket.events - full.part;
 	}
 	if (bucket->empty < ns || (bucket->empty == ns && bucket->part < part)) {
 		bucket->empty = ns;
@@ -155,7 +159,7 @@ static void fill_up(struct kwq_bucket *bucket, u32 events, ktime_t now)
 }
 
 /* D7: a debt saturates at the end of the clock, without a fraction. */
-static void be_empty(struct kwq_bucket *bucket, ktime_t from, struct kwq_fine after)
+static void be_empty(struct kwq_bucket *bucket, ktime_t from, struct fine after)
 {
 	bool ever = from < 0 || after.ns < KTIME_MAX - from;
 
@@ -169,12 +173,13 @@ static void be_empty(struct kwq_bucket *bucket, ktime_t from, struct kwq_fine af
  * rate algorithm (ITU-T I.371). The bucket stores only when it was or will be empty. Each
  * token moves that time by exactly period / events, without rounding or drift.
  */
-static u64 take_token(struct kwq_bucket *bucket, u32 events, ktime_t now)
+static u64 take_token(struct kwq_bucket *bucket, const struct kwq_limiter *limiter, ktime_t now)
 {
-	struct kwq_fine cost = bucket->cost;
+	struct fine cost = time_of_tokens(limiter, 1);
+	u32 events = limiter->u.bucket.events;
 	u64 part;
 
-	fill_up(bucket, events, now);
+	fill_up(bucket, limiter, now);
 	part = (u64)bucket->part + cost.part;
 	if (part >= events) {
 		part -= events;
@@ -190,9 +195,8 @@ static u64 take_token(struct kwq_bucket *bucket, u32 events, ktime_t now)
  * rate of @new. The unit is 1/events of a ns. Smaller remainders are rounded up if @up,
  * else down.
  */
-static struct kwq_fine time_of_exactly(const struct kwq_limiter *old,
-				       const struct kwq_limiter *new, u64 tokens,
-				       u64 rest, bool up)
+static struct fine time_of_exactly(const struct kwq_limiter *old, const struct kwq_limiter *new,
+				   u64 tokens, u64 rest, bool up)
 {
 	u64 period = new->u.bucket.period;
 	u32 events = new->u.bucket.events;
@@ -206,8 +210,8 @@ static struct kwq_fine time_of_exactly(const struct kwq_limiter *old,
 		of_rest++;
 	parts = div_u64_rem(parts + of_rest, events, &part);
 	if (check_add_overflow(ns, parts, &ns) || ns >= KTIME_MAX)
-		return (struct kwq_fine){ .ns = KTIME_MAX };
-	return (struct kwq_fine){ .ns = ns, .part = part };
+		return (struct fine){ .ns = KTIME_MAX };
+	return (struct fine){ .ns = ns, .part = part };
 }
 
 /*
@@ -226,11 +230,11 @@ static void change_rate(struct kwq_bucket *bucket, const struct kwq_limiter *old
 	u32 events = old->u.bucket.events;
 	u64 period = old->u.bucket.period;
 	u64 tokens, rest, more, ns;
-	struct kwq_fine time;
+	struct fine time;
 	u32 part;
 	bool owes;
 
-	fill_up(bucket, events, now);
+	fill_up(bucket, old, now);
 	if (period == new->u.bucket.period && events == new->u.bucket.events)
 		return;
 
@@ -258,21 +262,6 @@ static void change_rate(struct kwq_bucket *bucket, const struct kwq_limiter *old
 	}
 }
 
-/* A bucket that replaces another takes over its tokens. */
-static void place_bucket(struct kwq_bucket *bucket, const struct kwq_limiter *old,
-			 const struct kwq_limiter *new, ktime_t now)
-{
-	if (new->kind == KWQ_LIMITER_BUCKET && old->kind == KWQ_LIMITER_BUCKET)
-		change_rate(bucket, old, new, now);
-	else
-		/* Empty long ago, so it is full by now. */
-		*bucket = (struct kwq_bucket){ .empty = KTIME_MIN };
-	if (new->kind == KWQ_LIMITER_BUCKET) {
-		bucket->cost = time_of_tokens(new, 1);
-		bucket->full = time_of_tokens(new, new->u.bucket.burst);
-	}
-}
-
 /* Lists the pauses after 1, 2, 3, ... steps, until they stay the same. Returns their number. */
 static u32 list_pauses(const struct kwq_limiter *limiter, u64 *pauses)
 {
@@ -295,102 +284,75 @@ static u32 list_pauses(const struct kwq_limiter *limiter, u64 *pauses)
 }
 
 /**
- * kwq_limiter_nr_pauses() - size of the table of pauses of a configuration
+ * kwq_rate_limiter_size() - the size of the limiters of a configuration
  * @config: the configuration, checked
  *
- * Return: the number of entries, up to KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX; 0 without
- * a backoff limiter whose pauses change.
+ * Return: the number of bytes.
  */
-u32 kwq_limiter_nr_pauses(const struct kwq_limiter_config *config)
+size_t kwq_rate_limiter_size(const struct kwq_limiter_config *config)
 {
+	const struct kwq_rate_limiter *limiter = NULL;
 	u32 i, nr = 0;
 
 	for (i = 0; i < config->nr; i++)
 		nr += list_pauses(&config->limiters[i], NULL);
-	return nr;
+	return struct_size(limiter, pauses, nr);
 }
 
 /**
- * kwq_limiter_list_pauses() - fill in the table of pauses of a configuration
+ * kwq_rate_limiter_init() - set up limiters
+ * @limiter: the limiters, of kwq_rate_limiter_size() bytes
  * @config: the configuration, checked
- * @pauses: filled in, for kwq_rate_limiter_configure()
- * @table: room for kwq_limiter_nr_pauses() entries; NULL if there are none
  *
  * This computes up to KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX steps, which are too many
  * for one hold of a lock.
  */
-void kwq_limiter_list_pauses(const struct kwq_limiter_config *config,
-			     struct kwq_pauses *pauses, u64 *table)
+void kwq_rate_limiter_init(struct kwq_rate_limiter *limiter,
+			   const struct kwq_limiter_config *config)
 {
-	u32 i, nr, first = 0;
-
-	BUILD_BUG_ON(KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX > U16_MAX);
-	*pauses = (struct kwq_pauses){ .table = table };
-	for (i = 0; table && i < config->nr; i++) {
-		nr = list_pauses(&config->limiters[i], table + first);
-		pauses->of[i] = (struct kwq_pause_range){ .first = first, .nr = nr };
-		first += nr;
-	}
-}
-
-/**
- * kwq_rate_limiter_configure() - configure a queue's limiters
- * @limiter: the limiters
- * @config: the new configuration, checked
- * @pauses: the result of kwq_limiter_list_pauses() for @config, or NULL for no table. The
- *	table must stay until the next configuration.
- * @now: current time
- */
-void kwq_rate_limiter_configure(struct kwq_rate_limiter *limiter,
-				const struct kwq_limiter_config *config,
-				const struct kwq_pauses *pauses,
-				ktime_t now)
-{
-	struct kwq_limiter_config *own = &limiter->config;
-	struct kwq_limiter old[KWQ_LIMITERS_MAX];
+	const struct kwq_limiter_config *from = config->nr ? config : &kwq_default_limits;
+	struct kwq_limiter *one;
 	u32 i;
 
-	memcpy(old, own->limiters, sizeof(old));
-	*own = *config;
-	if (!own->nr) {
-		own->nr = kwq_default_limits.nr;
-		memcpy(own->limiters, kwq_default_limits.limiters, sizeof(own->limiters));
-	}
-	memset(own->limiters + own->nr, 0,
-	       (KWQ_LIMITERS_MAX - own->nr) * sizeof(own->limiters[0]));
-
-	limiter->pauses = pauses ? *pauses : (struct kwq_pauses){ };
-	limiter->jitters = false;
-	for (i = 0; i < KWQ_LIMITERS_MAX; i++) {
-		if (own->limiters[i].kind == KWQ_LIMITER_BACKOFF &&
-		    own->limiters[i].u.backoff.jitter)
-			limiter->jitters = true;
-		place_bucket(&limiter->buckets[i], &old[i], &own->limiters[i], now);
-	}
-}
-
-/**
- * kwq_rate_limiter_take_table() - take the table of pauses away
- * @limiter: the limiters; configure them before they are used again
- *
- * Return: the table, for the caller to free; NULL if there is none.
- */
-u64 *kwq_rate_limiter_take_table(struct kwq_rate_limiter *limiter)
-{
-	u64 *table = limiter->pauses.table;
-
-	limiter->pauses.table = NULL;
-	return table;
-}
-
-/**
- * kwq_rate_limiter_init() - set up the default limiters
- * @limiter: the limiters
- */
-void kwq_rate_limiter_init(struct kwq_rate_limiter *limiter)
-{
+	BUILD_BUG_ON(KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX > U16_MAX);
 	memset(limiter, 0, sizeof(*limiter));
-	kwq_rate_limiter_configure(limiter, &kwq_default_limits, NULL, 0);
+	limiter->config = *config;
+	limiter->config.nr = from->nr;
+	for (i = 0; i < KWQ_LIMITERS_MAX; i++) {
+		one = &limiter->config.limiters[i];
+		if (i < from->nr)
+			*one = from->limiters[i];
+		else
+			memset(one, 0, sizeof(*one));
+		limiter->first[i + 1] = limiter->first[i] +
+					list_pauses(one, limiter->pauses + limiter->first[i]);
+		if (one->kind == KWQ_LIMITER_BACKOFF && one->u.backoff.jitter)
+			limiter->jitters = true;
+		/* Empty long ago, so it is full by now. */
+		limiter->buckets[i].empty = KTIME_MIN;
+	}
+}
+
+/**
+ * kwq_rate_limiter_replace() - let limiters take over the tokens of those that they replace
+ * @limiter: the limiters, just set up
+ * @old: the limiters so far; NULL for the default. They are of no use any more
+ * @now: current time
+ */
+void kwq_rate_limiter_replace(struct kwq_rate_limiter *limiter, struct kwq_rate_limiter *old,
+			      ktime_t now)
+{
+	const struct kwq_limiter *from, *to;
+	u32 i;
+
+	for (i = 0; old && i < KWQ_LIMITERS_MAX; i++) {
+		from = &old->config.limiters[i];
+		to = &limiter->config.limiters[i];
+		if (from->kind != KWQ_LIMITER_BUCKET || to->kind != KWQ_LIMITER_BUCKET)
+			continue;
+		change_rate(&old->buckets[i], from, to, now);
+		limiter->buckets[i] = old->buckets[i];
+	}
 }
 
 /* L2: 5 ms, 10 ms, 20 ms, ... */
@@ -405,16 +367,14 @@ static u64 exponential(const struct kwq_limiter *limiter, u32 requeues)
 }
 
 /* B4: like kwq_backoff_after(), by the table. */
-static u64 backoff_pause(const struct kwq_limiter *limiter, const u64 *table,
-			 const struct kwq_pause_range *range, u32 requeues, u32 random)
+static u64 backoff_pause(const struct kwq_rate_limiter *limiter, u32 i, u32 requeues, u32 random)
 {
-	struct kwq_backoff b = {
-		.duration = limiter->u.backoff.duration,
-		.jitter = limiter->u.backoff.jitter,
-	};
+	const struct kwq_backoff *settings = &limiter->config.limiters[i].u.backoff;
+	struct kwq_backoff b = { .duration = settings->duration, .jitter = settings->jitter };
+	u32 step = min_t(u32, requeues, limiter->first[i + 1] - limiter->first[i]);
 
-	if (requeues && range->nr)
-		b.duration = table[range->first + min_t(u32, requeues, range->nr) - 1];
+	if (step)
+		b.duration = limiter->pauses[limiter->first[i] + step - 1];
 	return kwq_backoff_step(&b, random);
 }
 
@@ -430,10 +390,9 @@ static u64 delay_of(struct kwq_rate_limiter *limiter, u32 i, u32 requeues,
 		return requeues < settings->u.fast_slow.nr_fast ?
 		       settings->u.fast_slow.fast : settings->u.fast_slow.slow;
 	case KWQ_LIMITER_BUCKET:
-		return take_token(&limiter->buckets[i], settings->u.bucket.events, now);
+		return take_token(&limiter->buckets[i], settings, now);
 	case KWQ_LIMITER_BACKOFF:
-		return backoff_pause(settings, limiter->pauses.table, &limiter->pauses.of[i],
-				     requeues, random);
+		return backoff_pause(limiter, i, requeues, random);
 	}
 	return 0;
 }

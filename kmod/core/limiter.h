@@ -19,8 +19,8 @@
  *   the only limiter. Then client-go returns 0 and kwq returns the number of tries.
  *
  * A rate-limited add asks up to eight limiters under the queue's lock, which is no place to
- * compute the steps of a backoff. So kwq_rate_limiter_configure() gets a table of all
- * pauses, which kwq_limiter_list_pauses() computed before the lock was taken (O8).
+ * compute the steps of a backoff. So kwq_rate_limiter_init() lists all pauses before the lock
+ * is taken (O8).
  */
 #ifndef KWQ_LIMITER_H
 #define KWQ_LIMITER_H
@@ -31,15 +31,11 @@ extern const struct kwq_limiter_config kwq_default_limits;
 extern const struct kwq_limiter_config kwq_client_go_limits;
 
 int kwq_limiter_config_check(const struct kwq_limiter_config *config);
-u32 kwq_limiter_nr_pauses(const struct kwq_limiter_config *config);
-void kwq_limiter_list_pauses(const struct kwq_limiter_config *config,
-			     struct kwq_pauses *pauses, u64 *table);
-void kwq_rate_limiter_init(struct kwq_rate_limiter *limiter);
-void kwq_rate_limiter_configure(struct kwq_rate_limiter *limiter,
-				const struct kwq_limiter_config *config,
-				const struct kwq_pauses *pauses,
-				ktime_t now);
-u64 *kwq_rate_limiter_take_table(struct kwq_rate_limiter *limiter);
+size_t kwq_rate_limiter_size(const struct kwq_limiter_config *config);
+void kwq_rate_limiter_init(struct kwq_rate_limiter *limiter,
+			   const struct kwq_limiter_config *config);
+void kwq_rate_limiter_replace(struct kwq_rate_limiter *limiter, struct kwq_rate_limiter *old,
+			      ktime_t now);
 u64 kwq_rate_limiter_when(struct kwq_rate_limiter *limiter, u32 requeues,
 			  ktime_t now, u32 random);
 u64 kwq_default_delay(u32 requeues);

@@ -14,6 +14,7 @@
 #include <linux/cache.h>
 #include <linux/err.h>
 #include <linux/init.h>
+#include <linux/overflow.h>
 #include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/siphash.h>
@@ -107,6 +108,7 @@ u64 kwq_keyed_own_bytes(const char *name)
 {
 	return kwq_bytes_of_kmalloc(sizeof(struct kwq_keyed)) +
 	       kwq_bytes_of_kmalloc(2 * sizeof(struct kwq_table_top)) +
+	       kwq_bytes_of_kmalloc(sizeof(struct kwq_rate_limiter)) +
 	       (*name ? kwq_bytes_of_kmalloc(strlen(name) + 1) : 0);
 }
 
@@ -118,15 +120,15 @@ u64 kwq_keyed_own_bytes(const char *name)
  */
 void kwq_keyed_count_limiters(struct kwq_keyed *keyed)
 {
-	const struct kwq_pauses *pauses = &keyed->of_core.limiter.pauses;
+	const struct kwq_rate_limiter *limiter;
 	unsigned long flags;
-	u32 nr = 0, bytes, before;
-	int i;
+	u32 bytes, before;
 
 	spin_lock_irqsave(&keyed->queue.lock, flags);
-	for (i = 0; i < KWQ_LIMITERS_MAX; i++)
-		nr += pauses->of[i].nr;
-	bytes = nr ? kwq_bytes_of_kmalloc(nr * sizeof(*pauses->table)) : 0;
+	limiter = keyed->queue.core.limiter;
+	bytes = kwq_bytes_of_kmalloc(struct_size(limiter, pauses,
+						 limiter->first[KWQ_LIMITERS_MAX])) -
+		kwq_bytes_of_kmalloc(sizeof(*limiter));
 	before = keyed->limiter_bytes;
 	keyed->limiter_bytes = bytes;
 	keyed->own_bytes += bytes;

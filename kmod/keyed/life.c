@@ -246,12 +246,12 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	static_assert(offsetof(struct kwq_keyed, queue) - offsetof(struct kwq_keyed, of_queue) ==
 		      offsetof(struct kwq_large_queue, queue));
 	kwq_large_queue_init(kwq_large_of(&keyed->queue), keyed->queue.name, clock);
-	kwq_rate_limiter_configure(&keyed->of_core.limiter, &kwq_client_go_limits, NULL, 0);
 	if (limits->no_durations)
 		kwq_queue_measure_no_durations(&keyed->queue);
 	keyed->of_queue.key_ops = limits->changes ? &key_ops_with_changes : &key_ops;
 	INIT_LIST_HEAD(&keyed->leases);
-	err = kwq_keyed_init_order(keyed) ?: kwq_keyed_init_changes(keyed);
+	err = kwq_configure(&keyed->queue, &kwq_client_go_limits) ?:
+	      kwq_keyed_init_order(keyed) ?: kwq_keyed_init_changes(keyed);
 	if (err)
 		goto destroy_queue;
 	return keyed;

@@ -5,6 +5,7 @@
 #include <linux/atomic.h>
 #include <linux/bitops.h>
 #include <linux/export.h>
+#include <linux/hash.h>
 #include <linux/nospec.h>
 #include <linux/random.h>
 #include <kunit/visibility.h>
@@ -73,16 +74,15 @@ static enum kwq_wait_policy policy_of(u32 flags)
 	return KWQ_WAIT_EARLIER;
 }
 
-/* A manual clock has the same random numbers in each run. */
+/* K4: a manual clock has the same numbers in each run. They spread evenly. */
 static u32 random_locked(struct kwq_queue *queue)
 {
-	const struct kwq_rate_limiter *limiter = kwq_core_limiter(&queue->core);
+	struct kwq_rate_limiter *limiter = queue->core.limiter;
 
 	if (!limiter || !limiter->jitters)
 		return 0;
 	if (queue->clock == KWQ_CLOCK_MANUAL)
-		return prandom_u32_state(kwq_is_small(queue) ? kwq_random_of(limiter) :
-						&kwq_queue_bulk_of(queue)->manual_random);
+		return limiter->manual_random += GOLDEN_RATIO_32;
 	return get_random_u32();
 }
 

@@ -5,7 +5,6 @@
 #include <linux/atomic.h>
 #include <linux/export.h>
 #include <linux/kcov.h>
-#include <linux/random.h>
 #include <linux/slab.h>
 #include "core/limiter.h"
 #include "queue.h"
@@ -57,7 +56,6 @@ void kwq_large_queue_init(struct kwq_large_queue *large, const char *name,
 	atomic64_set(&bulk->coalesced, 0);
 	bulk->lease_end = KTIME_MAX;
 	bulk->key_ops = NULL;
-	prandom_seed_state(&bulk->manual_random, 0);
 	bulk->id = atomic64_inc_return(&last_id);
 	bulk->kcov_handle = kcov_common_handle();
 }
@@ -85,22 +83,6 @@ int kwq_queue_own_references(struct kwq_queue *queue, const struct kwq_ref_ops *
 }
 EXPORT_SYMBOL_GPL(kwq_queue_own_references);
 
-static struct kwq_small_limiter *small_limiter_of(struct kwq_rate_limiter *limiter)
-{
-	return container_of(limiter, struct kwq_small_limiter, limiter);
-}
-
-static void free_limiter(struct kwq_queue *queue)
-{
-	struct kwq_rate_limiter *limiter = kwq_core_limiter(&queue->core);
-
-	if (!limiter)
-		return;
-	kfree(kwq_rate_limiter_take_table(limiter));
-	if (kwq_is_small(queue))
-		kfree(small_limiter_of(limiter));
-}
-
 int kwq_queue_destroy(struct kwq_queue *queue)
 {
 	unsigned long flags;
@@ -125,7 +107,7 @@ int kwq_queue_destroy(struct kwq_queue *queue)
 	kwq_core_shut_down(&queue->core);
 	kwq_unlock(queue, flags);
 	kwq_leave_timer(queue);
-	free_limiter(queue);
+	kfree(queue->core.limiter);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kwq_queue_destroy);
@@ -142,61 +124,29 @@ struct kwq_item *kwq_first_dead(struct kwq_queue *queue)
 }
 EXPORT_SYMBOL_GPL(kwq_first_dead);
 
-static int list_pauses_of(const struct kwq_limiter_config *config,
-			  struct kwq_pauses *pauses)
-{
-	u32 nr = kwq_limiter_nr_pauses(config);
-	u64 *table = NULL;
-
-	if (nr) {
-		table = kmalloc_array(nr, sizeof(*table), GFP_KERNEL_ACCOUNT);
-		if (!table)
-			return -ENOMEM;
-	}
-	kwq_limiter_list_pauses(config, pauses, table);
-	return 0;
-}
-
 int kwq_configure(struct kwq_queue *queue, const struct kwq_limiter_config *config)
 {
 	static const struct kwq_limiter_config standard;
-	struct kwq_small_limiter *own = NULL;
-	struct kwq_rate_limiter *limiter;
-	struct kwq_pauses pauses;
+	struct kwq_rate_limiter *limiter, *old;
 	unsigned long flags;
-	u64 *table;
-	int err;
 
 	might_sleep();
 	if (!config)
 		config = &standard;
-	err = kwq_limiter_config_check(config);
 	/* L10: without durations nobody knows when an item became idle. */
-	if (config->forget_after && queue->stamps == KWQ_CLOCK_NONE)
-		err = -EINVAL;
-	if (!err)
-		err = list_pauses_of(config, &pauses);
-	if (err)
-		return err;
-	if (kwq_is_small(queue)) {
-		own = kmalloc(sizeof(*own), GFP_KERNEL_ACCOUNT);
-		if (!own) {
-			kfree(pauses.table);
-			return -ENOMEM;
-		}
-		prandom_seed_state(&own->random, 0);
-	}
+	if (kwq_limiter_config_check(config) ||
+	    (config->forget_after && queue->stamps == KWQ_CLOCK_NONE))
+		return -EINVAL;
+	limiter = kmalloc(kwq_rate_limiter_size(config), GFP_KERNEL_ACCOUNT);
+	if (!limiter)
+		return -ENOMEM;
+	kwq_rate_limiter_init(limiter, config);
 	spin_lock_irqsave(&queue->lock, flags);
-	if (!kwq_core_limiter(&queue->core)) {
-		kwq_core_own_limiter(&queue->core, &own->limiter);
-		own = NULL;
-	}
-	limiter = kwq_core_limiter(&queue->core);
-	table = kwq_rate_limiter_take_table(limiter);
-	kwq_rate_limiter_configure(limiter, config, &pauses, kwq_now_locked(queue));
+	old = queue->core.limiter;
+	kwq_rate_limiter_replace(limiter, old, kwq_now_locked(queue));
+	queue->core.limiter = limiter;
 	kwq_unlock(queue, flags);
-	kfree(table);
-	kfree(own);
+	kfree(old);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kwq_configure);

@@ -164,27 +164,6 @@ static inline void kwq_set_lease_end_locked(struct kwq_queue *queue, ktime_t whe
 	kwq_look_again_locked(queue);
 }
 
-/**
- * struct kwq_small_limiter - limiters of a small queue
- * @limiter: the limiters
- * @random: jitter of KWQ_CLOCK_MANUAL
- */
-struct kwq_small_limiter {
-	struct kwq_rate_limiter limiter;
-	struct rnd_state random;
-};
-
-/**
- * kwq_random_of() - the jitter of a small queue on KWQ_CLOCK_MANUAL
- * @limiter: its limiters
- *
- * Return: the state.
- */
-static inline struct rnd_state *kwq_random_of(const struct kwq_rate_limiter *limiter)
-{
-	return &container_of(limiter, struct kwq_small_limiter, limiter)->random;
-}
-
 /*
  * A flag of struct kwq_add_options for kwq_add_locked(): puts the item back as it was saved (U8).
  * No caller from outside may pass it.

@@ -3,6 +3,7 @@
 #include <linux/kwq_backoff.h>
 #include <linux/limits.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include "core/core.h"
 #include "core/limiter.h"
@@ -14,13 +15,11 @@
 struct run {
 	struct kwq_bulk bulk;	/* of @core, if it is large */
 	struct kwq_core core;
-	struct kwq_rate_limiter limiter;	/* of @core, if it is small */
 	struct kwq_holder holder[NR_HOLDERS];
 	struct kwq_grouped_item of[NR_ITEMS];
 	struct kwq_order order;
 	struct kwq_group group[NR_GROUPS];	/* the first one stands for none */
 	struct model model;
-	u64 pauses[KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX];	/* of the core's limiters */
 	s64 now;
 	bool no_durations;
 	struct difference *difference;
@@ -408,23 +407,12 @@ static void say_config(const struct run *run, const struct kwq_limiter_config *c
 	for (i = 0; i < config->nr && i < KWQ_LIMITERS_MAX; i++)
 		say_limiter(out, &config->limiters[i]);
 	fprintf(out, "\t\t\t},\n\t\t};\n");
-	if (valid) {
-		fprintf(out, "\t\tstatic u64 table[KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX];\n");
-		fprintf(out, "\t\tstruct kwq_pauses pauses;\n");
-		if (run->model.small)
-			fprintf(out, "\t\tstatic struct kwq_rate_limiter limiter;\n");
-	}
 	fprintf(out, "\n\t\tKUNIT_EXPECT_EQ(test, kwq_limiter_config_check(&config),\n"
 		"\t\t\t\t%s);\n",
 		valid ? "0" : "-EINVAL");
-	if (valid) {
-		fprintf(out, "\t\tkwq_limiter_list_pauses(&config, &pauses, table);\n");
-		if (run->model.small)
-			fprintf(out, "\t\tif (!kwq_core_limiter(&t->core))\n"
-				"\t\t\tkwq_core_own_limiter(&t->core, &limiter);\n");
-		fprintf(out, "\t\tkwq_rate_limiter_configure(kwq_core_limiter(&t->core), &config,\n"
-			"\t\t\t\t\t   &pauses, %lld);\n", (long long)run->now);
-	}
+	if (valid)
+		fprintf(out, "\t\tkwq_test_limit(test, &t->core.limiter, &config, %lld);\n",
+			(long long)run->now);
 	fprintf(out, "\t}\n");
 }
 
@@ -1302,7 +1290,6 @@ static bool do_configure(struct run *run, const struct op *op)
 {
 	struct kwq_rate_limiter *limiter;
 	struct kwq_limiter_config config;
-	struct kwq_pauses pauses;
 	bool valid;
 
 	some_config(op->value, &config);
@@ -1318,28 +1305,27 @@ static bool do_configure(struct run *run, const struct op *op)
 		return false;
 	if (!valid)
 		return true;
-	if (!same(run, kwq_limiter_nr_pauses(&config) <= ARRAY_SIZE(run->pauses), true,
-		  "kwq_limiter_nr_pauses(&config) <= ARRAY_SIZE(table)"))
-		return false;
-	kwq_limiter_list_pauses(&config, &pauses, run->pauses);
-	if (!kwq_core_limiter(&run->core))
-		kwq_core_own_limiter(&run->core, &run->limiter);
-	limiter = kwq_core_limiter(&run->core);
-	kwq_rate_limiter_configure(limiter, &config, &pauses, run->now);
+	limiter = malloc(kwq_rate_limiter_size(&config));
+	if (!limiter)
+		abort();
+	kwq_rate_limiter_init(limiter, &config);
+	kwq_rate_limiter_replace(limiter, run->core.limiter, run->now);
+	free(run->core.limiter);
+	run->core.limiter = limiter;
 	return same(run, limiter->jitters, rate_jitters(&run->model.rate),
-		    "kwq_core_limiter(&t->core)->jitters") &&
+		    "t->core.limiter->jitters") &&
 	       same(run, !memcmp(&limiter->config, &run->model.rate.config, sizeof(config)), true,
-		    "!memcmp(&kwq_core_limiter(&t->core)->config, &config, sizeof(config))");
+		    "!memcmp(&t->core.limiter->config, &config, sizeof(config))");
 }
 
 static bool do_when(struct run *run, const struct op *op)
 {
-	struct kwq_rate_limiter *limiter = kwq_core_limiter(&run->core);
+	struct kwq_rate_limiter *limiter = run->core.limiter;
 	u32 requeues = op->value >> op->how % 32;
 	u64 wanted = rate_when(&run->model.rate, requeues, run->now, op->value);
 
 	say(run, number_name(wanted), limiter ?
-	    "kwq_rate_limiter_when(kwq_core_limiter(&t->core), %u, %lld, %u)" :
+	    "kwq_rate_limiter_when(t->core.limiter, %u, %lld, %u)" :
 	    "kwq_default_delay(%u)",
 	    requeues, (long long)run->now, op->value);
 	if (run->out)
@@ -1635,13 +1621,11 @@ bool sequence_run(const struct op *ops, size_t nr, struct difference *difference
 	run_init(&run, ops, nr);
 	run.difference = difference;
 	begin(&run, ops, nr);
-	for (i = 0; i < nr; i++) {
-		if (do_op(&run, &ops[i]) && same_all(&run))
-			continue;
-		difference->at = i;
-		return false;
-	}
-	return true;
+	for (i = 0; i < nr && do_op(&run, &ops[i]) && same_all(&run); i++)
+		;
+	difference->at = i;
+	free(run.core.limiter);
+	return i == nr;
 }
 
 /* ---- Shrinking ---- */

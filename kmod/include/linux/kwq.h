@@ -108,7 +108,6 @@
 #include <linux/kwq_types.h>
 #include <linux/ktime.h>
 #include <linux/llist.h>
-#include <linux/prandom.h>
 #include <linux/rbtree_types.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -246,7 +245,6 @@ struct kwq_queue_bulk {
 	wait_queue_head_t pollers;	/* W */
 	atomic64_t coalesced;		/* adds that coalesced without @lock */
 	ktime_t lease_end;		/* L: no lease or term ends earlier; KTIME_MAX for never */
-	struct rnd_state manual_random;	/* L: jitter of KWQ_CLOCK_MANUAL */
 	u64 id;				/* I: for tracing */
 	const struct kwq_key_ops *key_ops;	/* I: NULL where the object is the key */
 	/* I: the KCOV handle of the task that made the queue; a u64 before Linux 7.2 */
@@ -1006,7 +1004,7 @@ struct kwq_item *kwq_first_dead(struct kwq_queue *queue);
  *	so on up to 1000 s for each item, however many fail
  *
  * Computes the pauses of backoff limiters into a table without the lock. Adds only look
- * them up (O8). A small queue gets some 900 bytes for limiters of its own at the first call.
+ * them up (O8). Limiters take 512 bytes, and 8 more for each of these pauses.
  *
  * Context: process; may sleep.
  * Return: 0. With nothing changed: -ENOMEM; -EINVAL, also for a @forget_after of a queue without

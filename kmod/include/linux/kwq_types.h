@@ -98,65 +98,34 @@ struct kwq_limiter_config {
 };
 
 /**
- * struct kwq_fine - a duration finer than a ns
- * @ns: whole ns
- * @part: the rest in 1/events of a ns, less than 1 ns
- *
- * Like the bucket it has no padding, because a queue of keys has to fit into 8 KiB.
- */
-struct kwq_fine {
-	s64 ns;
-	u32 part;
-} __packed __aligned(4);
-
-/**
  * struct kwq_bucket - a bucket's tokens
  * @empty: when the bucket was or will be empty, in ns. Its tokens are those that arrived
  *	since then. If it is in the future, tokens are owed until then
  * @part: the rest of @empty in 1/events of a ns, less than 1 ns
- * @cost: the time in which one token arrives
- * @full: the time in which an empty bucket becomes full
  */
 struct kwq_bucket {
 	ktime_t empty;
 	u32 part;
-	struct kwq_fine cost;
-	struct kwq_fine full;
-} __packed __aligned(4);
-
-/**
- * struct kwq_pause_range - the place of one backoff limiter's pauses in the table
- * @first: index of the pause after one step; those after 2, 3, ... steps follow, all without
- *	jitter
- * @nr: number of these pauses; all later ones equal the last
- */
-struct kwq_pause_range {
-	u16 first;
-	u16 nr;
-};
-
-/**
- * struct kwq_pauses - the pauses of all backoff limiters of a queue
- * @table: all their pauses
- * @of: for each limiter the place of its pauses; empty if it is no backoff
- */
-struct kwq_pauses {
-	u64 *table;
-	struct kwq_pause_range of[KWQ_LIMITERS_MAX];
 };
 
 /**
  * struct kwq_rate_limiter - a queue's limiters and their state
  * @config: the configuration; has at least one limiter
  * @buckets: state of the limiters that are buckets
- * @pauses: pauses of the limiters that are backoffs; the caller owns the table
+ * @first: for each limiter the index of its first pause in @pauses. Its last one is before the
+ *	first of the next limiter
  * @jitters: true if a limiter needs a random number
+ * @manual_random: the last random number for KWQ_CLOCK_MANUAL
+ * @pauses: for each limiter that is a backoff the pauses after 1, 2, 3, ... steps, all without
+ *	jitter. All later ones equal its last one
  */
 struct kwq_rate_limiter {
 	struct kwq_limiter_config config;
 	struct kwq_bucket buckets[KWQ_LIMITERS_MAX];
-	struct kwq_pauses pauses;
+	u16 first[KWQ_LIMITERS_MAX + 1];
 	bool jitters;
+	u32 manual_random;
+	u64 pauses[];
 };
 
 #define KWQ_NR_PRIORITIES	64
@@ -359,7 +328,7 @@ enum kwq_form {
  * @first_ready: small: the first ready item in @items; @items itself without one.
  * @by_time:	small: waiting items by time; equal times in the order of their adds.
  * @dead:	dead items, by the numbers of their deaths.
- * @limiter:	small: gives the delays of rate-limited adds; NULL for the default.
+ * @limiter:	gives the delays of rate-limited adds; NULL for the default.
  * @nr_ready:	ready items.
  * @nr_processing: processing items.
  * @nr_dirty_processing: processing items that are dirty, too (M1).
@@ -462,7 +431,6 @@ struct kwq_order {
  * @queue_duration: from an add to the hand-out; includes hand-outs that were undone or given back.
  * @work_duration: from a hand-out to its done.
  * @lateness:	from an item's time to when it became ready.
- * @limiter:	gives the delays of rate-limited adds.
  * @processing:	handed-out items, in the order of their hand-outs.
  * @waiting:	waiting items by time; equal times in the order of their adds.
  * @bands:	the ready items, or the groups of @order that have some, by lane and priority.
@@ -493,7 +461,6 @@ struct kwq_bulk {
 	struct kwq_histogram queue_duration;
 	struct kwq_histogram work_duration;
 	struct kwq_histogram lateness;
-	struct kwq_rate_limiter limiter;
 	struct kwq_line processing;
 	struct kwq_waiting waiting;
 	struct kwq_line bands[KWQ_NR_LANES][KWQ_NR_PRIORITIES];

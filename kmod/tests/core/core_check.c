@@ -430,3 +430,17 @@ const char *kwq_core_broken(const struct kwq_core *core,
 		broken = "a hand-out was neither done nor abandoned nor returned";
 	return broken;
 }
+
+void kwq_test_limit(struct kunit *test, struct kwq_rate_limiter **limiter,
+		    const struct kwq_limiter_config *config, ktime_t now)
+{
+	struct kwq_rate_limiter *new = kunit_kmalloc(test, kwq_rate_limiter_size(config),
+						     GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, new);
+	kwq_rate_limiter_init(new, config);
+	kwq_rate_limiter_replace(new, *limiter, now);
+	if (*limiter)
+		kunit_kfree(test, *limiter);
+	*limiter = new;
+}

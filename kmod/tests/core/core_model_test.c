@@ -1576,7 +1576,7 @@ static const char *differs(struct random_test *r)
 }
 
 /* Configures L10, L11, L12 and coalescing, or none of them. */
-static void configure(struct random_test *r, int round)
+static void configure(struct kunit *test, struct random_test *r, int round)
 {
 	struct kwq_limiter_config *config = &r->model.config;
 
@@ -1588,10 +1588,10 @@ static void configure(struct random_test *r, int round)
 	config->limiters[0].kind = KWQ_LIMITER_EXPONENTIAL;
 	config->limiters[0].u.exponential.base = 1;
 	config->limiters[0].u.exponential.max = 8;
-	kwq_rate_limiter_configure(&r->bulk.limiter, config, NULL, 0);
+	kwq_test_limit(test, &r->core.limiter, config, 0);
 }
 
-static void start_round(struct random_test *r, int round)
+static void start_round(struct kunit *test, struct random_test *r, int round)
 {
 	int i;
 
@@ -1613,7 +1613,7 @@ static void start_round(struct random_test *r, int round)
 				      &r->group[r->model.item[i].group] : NULL);
 	}
 	r->model.now = 1000;
-	configure(r, round);
+	configure(test, r, round);
 }
 
 /* All rules of Q, D, L and O for the core, in combination. */
@@ -1627,7 +1627,7 @@ static void random_operations(struct kunit *test)
 	prandom_seed_state(&r->rnd, 20261120);
 
 	for (round = 0; round < NR_ROUNDS; round++) {
-		start_round(r, round);
+		start_round(test, r, round);
 		for (n = 0; n < OPS_A_ROUND; n++) {
 			/* The last eighth of a round comes after a shut down. */
 			if (n == OPS_A_ROUND / 8 * 7) {

@@ -23,19 +23,11 @@ struct retry_test {
 	struct kwq_bulk bulk;	/* of @core, if it is large */
 	char before_core[KWQ_BEFORE_CORE];
 	struct kwq_core core;
-	struct kwq_rate_limiter limiter;	/* of @core, if it is small */
 	struct kwq_holder x;
 	struct kwq_holder y;
 	struct kwq_item a, b, c;
 	struct kwq_limiter_config config;
 };
-
-static struct kwq_rate_limiter *limiter_of(struct retry_test *t)
-{
-	if (!kwq_core_limiter(&t->core))
-		kwq_core_own_limiter(&t->core, &t->limiter);
-	return kwq_core_limiter(&t->core);
-}
 
 /* By default, retries come after 10, 20, 40 ... 10240 ns. */
 static int retry_test_init(struct kunit *test)
@@ -53,7 +45,7 @@ static int retry_test_init(struct kunit *test)
 	t->config.limiters[0].kind = KWQ_LIMITER_EXPONENTIAL;
 	t->config.limiters[0].u.exponential.base = 10;
 	t->config.limiters[0].u.exponential.max = 10240;
-	kwq_rate_limiter_configure(limiter_of(t), &t->config, NULL, 0);
+	kwq_test_limit(test, &t->core.limiter, &t->config, 0);
 	test->priv = t;
 	return 0;
 }
@@ -73,7 +65,7 @@ static void configure(struct kunit *test)
 	struct retry_test *t = test->priv;
 
 	KUNIT_ASSERT_EQ(test, kwq_limiter_config_check(&t->config), 0);
-	kwq_rate_limiter_configure(limiter_of(t), &t->config, NULL, 0);
+	kwq_test_limit(test, &t->core.limiter, &t->config, 0);
 }
 
 static void use_bucket(struct kunit *test, u64 period, u32 burst)
@@ -324,8 +316,7 @@ static void retry_after_a_shut_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 0);
 	KWQ_EXPECT_METRIC(test, t, rate_limited, 0);
 	KWQ_EXPECT_METRIC(test, t, retries, 0);
-	KUNIT_EXPECT_EQ(test,
-			kwq_rate_limiter_when(limiter_of(t), 0, 0, 0), 0);
+	KUNIT_EXPECT_EQ(test, kwq_rate_limiter_when(t->core.limiter, 0, 0, 0), 0);
 }
 
 static void requeues_do_not_wrap(struct kunit *test)

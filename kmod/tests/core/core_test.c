@@ -26,7 +26,6 @@ struct core_test {
 	struct kwq_bulk bulk;	/* of @core, if it is large */
 	char before_core[KWQ_BEFORE_CORE];
 	struct kwq_core core;
-	struct kwq_rate_limiter limiter;	/* of @core, if it is small */
 	struct kwq_holder x, y, z;
 	/* An item with what is before it is a struct kwq_grouped_item (Q16). */
 	struct kwq_member of_a;
@@ -43,13 +42,6 @@ struct core_test {
 	struct kwq_order order;
 	struct kwq_group g, h;
 };
-
-static struct kwq_rate_limiter *limiter_of(struct core_test *t)
-{
-	if (!kwq_core_limiter(&t->core))
-		kwq_core_own_limiter(&t->core, &t->limiter);
-	return kwq_core_limiter(&t->core);
-}
 
 static int core_test_init(struct kunit *test)
 {
@@ -2235,7 +2227,7 @@ static void flush_ends_however_its_items_end(struct kunit *test)
 	struct core_test *t = test->priv;
 
 	/* K9: removed while ready, while dirty; cancelled; given up; lost too often */
-	kwq_rate_limiter_configure(limiter_of(t), &config, NULL, 0);
+	kwq_test_limit(test, &t->core.limiter, &config, 0);
 	add(t, &t->b);
 	EXPECT_GET(test, t, &t->b);
 	add(t, &t->b);

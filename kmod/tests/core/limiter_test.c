@@ -8,6 +8,7 @@
 #include <linux/prandom.h>
 #include <linux/time64.h>
 #include "core/limiter.h"
+#include "core_check.h"
 
 #define LONGEST		((u64)KTIME_MAX)
 #define MS		((u64)NSEC_PER_MSEC)
@@ -36,9 +37,8 @@
 }
 
 struct limiter_test {
-	struct kwq_rate_limiter limiter;
+	struct kwq_rate_limiter *limiter;
 	struct kwq_limiter_config config;
-	u64 pauses[KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX];
 };
 
 static int limiter_test_init(struct kunit *test)
@@ -46,20 +46,17 @@ static int limiter_test_init(struct kunit *test)
 	struct limiter_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	kwq_rate_limiter_init(&t->limiter);
 	test->priv = t;
+	kwq_test_limit(test, &t->limiter, &t->config, 0);
 	return 0;
 }
 
 static void configure(struct kunit *test, ktime_t now)
 {
 	struct limiter_test *t = test->priv;
-	struct kwq_pauses pauses;
 
 	KUNIT_ASSERT_EQ(test, kwq_limiter_config_check(&t->config), 0);
-	KUNIT_ASSERT_LE(test, kwq_limiter_nr_pauses(&t->config), ARRAY_SIZE(t->pauses));
-	kwq_limiter_list_pauses(&t->config, &pauses, t->pauses);
-	kwq_rate_limiter_configure(&t->limiter, &t->config, &pauses, now);
+	kwq_test_limit(test, &t->limiter, &t->config, now);
 }
 
 /* Makes @one the only limiter, from @now on. */
@@ -76,7 +73,7 @@ static u64 when(struct kunit *test, u32 requeues, ktime_t now)
 {
 	struct limiter_test *t = test->priv;
 
-	return kwq_rate_limiter_when(&t->limiter, requeues, now, 0);
+	return kwq_rate_limiter_when(t->limiter, requeues, now, 0);
 }
 
 /* ---- L2: exponential ---- */
@@ -162,7 +159,7 @@ static void backoff(struct kunit *test)
 	use(test, (struct kwq_limiter)BACKOFF(.duration = 10,
 					      .factor = 2 * KWQ_ONE,
 					      .cap = 70, .steps = 9), 0);
-	KUNIT_EXPECT_FALSE(test, t->limiter.jitters);
+	KUNIT_EXPECT_FALSE(test, t->limiter->jitters);
 	KUNIT_EXPECT_EQ(test, when(test, 0, 0), 10);
 	KUNIT_EXPECT_EQ(test, when(test, 1, 0), 20);
 	KUNIT_EXPECT_EQ(test, when(test, 2, 0), 40);
@@ -173,19 +170,18 @@ static void backoff(struct kunit *test)
 static void backoff_with_jitter(struct kunit *test)
 {
 	struct limiter_test *t = test->priv;
-	struct kwq_rate_limiter *l = &t->limiter;
 
 	/* B1 B4 */
 	use(test, (struct kwq_limiter)BACKOFF(.duration = 100,
 					      .jitter = KWQ_ONE / 2), 0);
-	KUNIT_EXPECT_TRUE(test, l->jitters);
-	KUNIT_EXPECT_EQ(test, kwq_rate_limiter_when(l, 5, 0, 0), 100);
-	KUNIT_EXPECT_EQ(test, kwq_rate_limiter_when(l, 5, 0, 1U << 31), 125);
-	KUNIT_EXPECT_EQ(test, kwq_rate_limiter_when(l, 5, 0, U32_MAX), 149);
+	KUNIT_EXPECT_TRUE(test, t->limiter->jitters);
+	KUNIT_EXPECT_EQ(test, kwq_rate_limiter_when(t->limiter, 5, 0, 0), 100);
+	KUNIT_EXPECT_EQ(test, kwq_rate_limiter_when(t->limiter, 5, 0, 1U << 31), 125);
+	KUNIT_EXPECT_EQ(test, kwq_rate_limiter_when(t->limiter, 5, 0, U32_MAX), 149);
 
 	/* No random number is used any more. */
 	use(test, (struct kwq_limiter)BACKOFF(.duration = 100), 0);
-	KUNIT_EXPECT_FALSE(test, l->jitters);
+	KUNIT_EXPECT_FALSE(test, t->limiter->jitters);
 }
 
 /* Number of entries in the table of one backoff. */
@@ -196,7 +192,7 @@ static u32 nr_pauses(struct kwq_backoff b)
 		.limiters = { { .kind = KWQ_LIMITER_BACKOFF, .u.backoff = b } },
 	};
 
-	return kwq_limiter_nr_pauses(&config);
+	return (kwq_rate_limiter_size(&config) - sizeof(struct kwq_rate_limiter)) / sizeof(u64);
 }
 
 static void table_ends_where_pauses_stay(struct kunit *test)
@@ -245,7 +241,7 @@ static bool tables_tell_what_steps_do(struct kunit *test, u32 requeues, u32 rand
 	for (i = 0; i < t->config.nr; i++)
 		longest = max(longest, kwq_backoff_after(&t->config.limiters[i].u.backoff,
 							 requeues, random));
-	told = kwq_rate_limiter_when(&t->limiter, requeues, 0, random);
+	told = kwq_rate_limiter_when(t->limiter, requeues, 0, random);
 	if (told != longest)
 		KUNIT_FAIL(test, "after %u: %llu, not %llu", requeues, told, longest);
 	return told == longest;
@@ -444,12 +440,13 @@ static void default_delays_of_one_item(struct kunit *test)
 static void no_limiters_is_the_default(struct kunit *test)
 {
 	struct limiter_test *t = test->priv;
-	struct kwq_limiter_config *own = &t->limiter.config;
+	struct kwq_limiter_config *own;
 
 	/* A read returns the default limiter. */
 	use(test, (struct kwq_limiter)EXPONENTIAL(1, 1), 0);
 	memset(&t->config, 0, sizeof(t->config));
 	configure(test, 0);
+	own = &t->limiter->config;
 	KUNIT_EXPECT_EQ(test, own->nr, 1);
 	KUNIT_EXPECT_EQ(test, own->limiters[0].kind, KWQ_LIMITER_EXPONENTIAL);
 	KUNIT_EXPECT_EQ(test, own->limiters[0].u.exponential.base, 5 * MS);
@@ -463,7 +460,7 @@ static void what_is_behind_the_limiters_is_not_kept(struct kunit *test)
 
 	t->config.limiters[3].kind = 77;
 	use(test, (struct kwq_limiter)EXPONENTIAL(1, 1), 0);
-	KUNIT_EXPECT_NULL(test, memchr_inv(&t->limiter.config.limiters[1], 0,
+	KUNIT_EXPECT_NULL(test, memchr_inv(&t->limiter->config.limiters[1], 0,
 					   7 * sizeof(struct kwq_limiter)));
 }
 

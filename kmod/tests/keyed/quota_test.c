@@ -273,10 +273,10 @@ static void limiters_count(struct kunit *test)
 	config->nr = 1;
 	config->limiters[0] = (struct kwq_limiter){
 		.kind = KWQ_LIMITER_BACKOFF,
-		.u.backoff = { .duration = 1, .factor = 2 * KWQ_ONE, .steps = 32 },
+		.u.backoff = { .duration = 1, .factor = 2 * KWQ_ONE, .steps = 256 },
 	};
 	KUNIT_EXPECT_EQ(test, kwq_keyed_configure(keyed, config), 0);
-	KUNIT_EXPECT_LE(test, own + 32 * sizeof(u64), keyed->own_bytes);
+	KUNIT_EXPECT_LE(test, own + 62 * sizeof(u64), keyed->own_bytes);
 	KUNIT_EXPECT_EQ(test, bytes_of(keyed->quota), keyed->own_bytes);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_configure(keyed, NULL), 0);
 	KUNIT_EXPECT_EQ(test, keyed->own_bytes, own);
