@@ -14,7 +14,6 @@
 #include <linux/uaccess.h>
 #include "batch.h"
 #include "compat.h"
-#include "sizes.h"
 #include "words.h"
 
 /*
@@ -296,56 +295,41 @@ static u32 execute_by_kind(struct kwq_handle *handle, const struct kwq_batch_kin
 	return nr;
 }
 
-/* @first_extra: size of an extra as first published; 0 if the request has none. */
-static noinline int check_extras(const struct kwq_batch *batch, u32 first_extra)
+/* @extra_size: size of an extra; 0 if the request has none. */
+static noinline int check_extras(const struct kwq_batch *batch, u32 extra_size)
 {
-	if (!batch->extras || !first_extra)
+	if (!batch->extras || !extra_size)
 		return -EINVAL;
-	return batch->extra_size < first_extra || batch->extra_size > PAGE_SIZE ? -EINVAL : 0;
+	return batch->extra_size < extra_size || batch->extra_size > PAGE_SIZE ? -EINVAL : 0;
 }
 
-static __always_inline int check_shape(const struct kwq_batch *batch, u32 first_size,
-				       u32 first_extra)
+/**
+ * kwq_batch_check() - check the form of a batch
+ * @batch: the batch; absent batches are valid
+ * @entry_size: size of an entry
+ * @extra_size: size of an extra; 0 if the request has none
+ * @has_results: true if the request writes a result for each entry
+ *
+ * Return: 0, -EINVAL or -EMSGSIZE.
+ */
+int kwq_batch_check(const struct kwq_batch *batch, u32 entry_size, u32 extra_size,
+		    bool has_results)
 {
+	if (!has_results && batch->results)
+		return -EINVAL;
 	if (!batch->nr)
 		return batch->entries | batch->keys | batch->results | batch->extras |
 		       batch->keys_len | batch->entry_size | batch->extra_size ? -EINVAL : 0;
 	if (batch->nr > KWQ_BATCH_MAX)
 		return -EMSGSIZE;
-	if (batch->entry_size < first_size || batch->entry_size > PAGE_SIZE)
+	if (batch->entry_size < entry_size || batch->entry_size > PAGE_SIZE)
 		return -EINVAL;
-	if (unlikely(batch->extras | batch->extra_size) && check_extras(batch, first_extra))
+	if (unlikely(batch->extras | batch->extra_size) && check_extras(batch, extra_size))
 		return -EINVAL;
 	/* The address would be ignored without any bytes. */
 	if (batch->keys && !batch->keys_len)
 		return -EINVAL;
 	return 0;
-}
-
-/**
- * kwq_batch_check() - check the form of a batch
- * @kind: kind of its entries
- * @batch: the batch; absent batches are valid
- *
- * Return: 0, -EINVAL or -EMSGSIZE.
- */
-int kwq_batch_check(const struct kwq_batch_kind *kind,
-		    const struct kwq_batch *batch)
-{
-	return check_shape(batch, kind->first_size, kind->first_extra);
-}
-
-/**
- * kwq_batch_check_get() - check the form of a batch for items that were got
- * @batch: the batch; absent batches are valid
- *
- * Return: 0, -EINVAL or -EMSGSIZE.
- */
-int kwq_batch_check_get(const struct kwq_batch *batch)
-{
-	if (batch->results)
-		return -EINVAL;
-	return check_shape(batch, KWQ_GOT_FIRST, KWQ_GOT_EXTRA_FIRST);
 }
 
 /**
@@ -356,45 +340,31 @@ int kwq_batch_check_get(const struct kwq_batch *batch)
  */
 int kwq_batch_check_list_dead(const struct kwq_batch *batch)
 {
-	if (batch->results)
-		return -EINVAL;
-	return check_shape(batch, KWQ_DEAD_ENTRY_FIRST, 0);
+	return kwq_batch_check(batch, sizeof(struct kwq_dead_entry), 0, false);
 }
 
 /**
- * kwq_batch_check_list_items() - check the form of a batch for listed items
- * @batch: the batch; absent batches are valid
+ * kwq_copy_entries_in() - copy in entries that may have another size in the caller's headers
+ * @entries: destination
+ * @size: size of one of them
+ * @nr: their number
+ * @array: address of the caller's array
+ * @size_there: size of an entry there, at most PAGE_SIZE
+ * @first: number of the first entry there to read
  *
- * Return: 0, -EINVAL or -EMSGSIZE.
+ * Context: process; may sleep.
+ * Return: 0, -EFAULT; -E2BIG if an entry has more than this kernel knows.
  */
-int kwq_batch_check_list_items(const struct kwq_batch *batch)
+int kwq_copy_entries_in(void *entries, size_t size, u32 nr, u64 array, u32 size_there, u32 first)
 {
-	if (batch->results)
-		return -EINVAL;
-	return check_shape(batch, KWQ_LISTED_FIRST, 0);
-}
+	const void __user *from = u64_to_user_ptr(array) + (size_t)first * size_there;
+	int err = 0;
 
-static int copy_entries_in(const struct kwq_batch_kind *kind,
-			   struct chunk *chunk, const struct kwq_batch *batch,
-			   u32 first, u32 nr)
-{
-	const void __user *from = u64_to_user_ptr(batch->entries) +
-				  (size_t)first * batch->entry_size;
-	u32 i;
-	int err;
-
-	if (batch->entry_size == kind->size)
-		return copy_from_user(chunk->entries, from, nr * kind->size) ?
-		       -EFAULT : 0;
-	for (i = 0; i < nr; i++) {
-		err = copy_struct_from_user(chunk->entries + i * kind->size,
-					    kind->size,
-					    from + i * batch->entry_size,
-					    batch->entry_size);
-		if (err)
-			return err;
-	}
-	return 0;
+	if (size_there == size)
+		return copy_from_user(entries, from, nr * size) ? -EFAULT : 0;
+	for (; nr && !err; nr--, entries += size, from += size_there)
+		err = copy_struct_from_user(entries, size, from, size_there);
+	return err;
 }
 
 /**
@@ -462,7 +432,8 @@ static int execute_chunk(struct kwq_handle *handle,
 	u32 bytes, len, taken;
 	int err;
 
-	err = copy_entries_in(kind, chunk, batch, at->taken, nr);
+	err = kwq_copy_entries_in(chunk->entries, kind->size, nr, batch->entries,
+				  batch->entry_size, at->taken);
 	if (err)
 		return err;
 	nr = plan_keys(kind, chunk, batch, at, nr, &bytes);

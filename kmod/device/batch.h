@@ -10,10 +10,11 @@
 
 /**
  * struct kwq_batch_kind - a kind of batch entries
- * @size: size of an entry in this kernel
- * @first_size: size of an entry as first published
+ * @cmd: number of the request
+ * @rights: the rights that the request needs
+ * @size: size of an entry
+ * @extra_size: size of an extra; 0 if this kind has no extras
  * @key_len_at: offset of the length of the key in an entry
- * @first_extra: size of an extra as first published; 0 if this kind has no extras
  * @makes_items: true if @execute may need a stock
  * @by_outbox: in a queue with an outbox, the request concerns the outbox
  * @changes_items: the changes of the entries are kept before the request returns, if the queue has
@@ -25,10 +26,11 @@
  *	nothing changed means that @stock has to be filled
  */
 struct kwq_batch_kind {
+	unsigned int cmd;
+	u32 rights;
 	u32 size;
-	u32 first_size;
+	u32 extra_size;
 	u32 key_len_at;
-	u32 first_extra;
 	bool makes_items;
 	bool by_outbox;
 	bool changes_items;
@@ -86,10 +88,11 @@ static inline int kwq_check_key(const struct kwq_batch *batch, u64 offset, u32 l
 }
 
 /* batch.c */
+int kwq_copy_entries_in(void *entries, size_t size, u32 nr, u64 array, u32 size_there, u32 first);
 int kwq_copy_entries_out(u64 array, u32 size_there, u32 first, const void *entries, size_t size,
 			 u32 nr);
-int kwq_batch_check(const struct kwq_batch_kind *kind,
-		    const struct kwq_batch *batch);
+int kwq_batch_check(const struct kwq_batch *batch, u32 entry_size, u32 extra_size,
+		    bool has_results);
 int kwq_batch_execute(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
 		      const struct kwq_batch *batch, u32 *taken);
 
@@ -112,7 +115,6 @@ struct kwq_paired_done {
 	s32 __user *result;
 };
 
-int kwq_batch_check_get(const struct kwq_batch *batch);
 int kwq_batch_prepare_paired_done(const struct kwq_batch *done, const struct kwq_batch *get,
 				  struct kwq_paired_done *paired);
 int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
@@ -125,7 +127,6 @@ int kwq_batch_execute_with_extras(struct kwq_handle *handle, const struct kwq_ba
 int kwq_batch_get_with_extras(struct kwq_handle *handle, const struct kwq_batch *batch,
 			      const struct kwq_patience *patience);
 
-int kwq_batch_check_list_items(const struct kwq_batch *batch);
 int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batch,
 			 struct kwq_list_request *request);
 int kwq_batch_check_list_dead(const struct kwq_batch *batch);

@@ -43,8 +43,8 @@ static const struct file_operations queue_fops;
  * the first published size. So that part is read at once, and any bytes behind it
  * separately. Nothing is read twice.
  */
-static __always_inline int copy_in(void *to, size_t size, size_t first_size,
-				   const void __user *from)
+static __always_inline int copy_in_grown(void *to, size_t size, size_t first_size,
+					 const void __user *from)
 {
 	const u32 *usize = to;
 
@@ -60,6 +60,12 @@ static __always_inline int copy_in(void *to, size_t size, size_t first_size,
 				     from + first_size, *usize - first_size);
 }
 
+/* The same for a structure that has not grown. */
+static __always_inline int copy_in(void *to, size_t size, const void __user *from)
+{
+	return copy_in_grown(to, size, size, from);
+}
+
 /* Copies out a structure that has @usize bytes in the caller's headers. */
 static int copy_out_as(void __user *to, void *from, size_t size, u32 usize)
 {
@@ -72,13 +78,13 @@ static int copy_out_as(void __user *to, void *from, size_t size, u32 usize)
 }
 
 /* The same for a structure of which the caller passes only the size. */
-static int copy_out(void __user *to, void *from, size_t size, size_t first_size)
+static int copy_out(void __user *to, void *from, size_t size)
 {
 	u32 usize;
 
 	if (get_user(usize, (u32 __user *)to))
 		return -EFAULT;
-	if (usize < first_size || usize > PAGE_SIZE)
+	if (usize < size || usize > PAGE_SIZE)
 		return -EINVAL;
 	return copy_out_as(to, from, size, usize);
 }
@@ -196,16 +202,15 @@ static int copy_in_config(struct kwq_limiter_config **config,
 {
 	struct kwq_limiter_config *to;
 	struct kwq_config arg;
-	u32 i;
 	int err;
 
-	err = copy_in(&arg, sizeof(arg), KWQ_CONFIG_FIRST, uarg);
+	err = copy_in(&arg, sizeof(arg), uarg);
 	if (err)
 		return err;
 	if (arg.nr > KWQ_LIMITERS_MAX)
 		return -EINVAL;
 	if (!arg.nr ? arg.limiters || arg.limiter_size :
-	    arg.limiter_size < KWQ_LIMITER_FIRST || arg.limiter_size > PAGE_SIZE)
+	    arg.limiter_size < sizeof(struct kwq_limiter) || arg.limiter_size > PAGE_SIZE)
 		return -EINVAL;
 
 	to = kzalloc(sizeof(*to), GFP_KERNEL_ACCOUNT);
@@ -217,13 +222,9 @@ static int copy_in_config(struct kwq_limiter_config **config,
 	to->max_wait = arg.max_wait;
 	to->forget_after = arg.forget_after;
 	to->nr = arg.nr;
-	for (i = 0; i < arg.nr && !err; i++)
-		err = copy_struct_from_user(&to->limiters[i],
-					    sizeof(to->limiters[i]),
-					    u64_to_user_ptr(arg.limiters) +
-					    i * arg.limiter_size,
-					    arg.limiter_size);
-	err = err ?: kwq_limiter_config_check(to);
+	err = kwq_copy_entries_in(to->limiters, sizeof(*to->limiters), arg.nr, arg.limiters,
+				  arg.limiter_size, 0) ?:
+	      kwq_limiter_config_check(to);
 	if (err) {
 		kfree(to);
 		return err;
@@ -363,7 +364,7 @@ static long ioctl_create(void __user *uarg)
 	struct kwq_create_args arg;
 	int ret;
 
-	ret = copy_in(&arg, sizeof(arg), KWQ_CREATE_FIRST, uarg) ?:
+	ret = copy_in(&arg, sizeof(arg), uarg) ?:
 	      check_create(&arg);
 	if (!ret && arg.config)
 		ret = copy_in_config(&config, u64_to_user_ptr(arg.config));
@@ -376,7 +377,7 @@ static long ioctl_create(void __user *uarg)
 
 static int copy_in_open(struct kwq_open_args *arg, const void __user *uarg)
 {
-	return copy_in(arg, sizeof(*arg), KWQ_OPEN_FIRST, uarg) ?:
+	return copy_in(arg, sizeof(*arg), uarg) ?:
 	       check_name_member(arg->name) ?:
 	       (arg->pad ? -EINVAL : check_opening(arg->open_flags, arg->rights));
 }
@@ -394,7 +395,7 @@ static long ioctl_unlink(void __user *uarg)
 	struct kwq_unlink_args arg;
 	int err;
 
-	err = copy_in(&arg, sizeof(arg), KWQ_UNLINK_FIRST, uarg) ?:
+	err = copy_in(&arg, sizeof(arg), uarg) ?:
 	      check_name_member(arg.name);
 	if (err)
 		return err;
@@ -426,7 +427,7 @@ static long ioctl_info(void __user *uarg)
 	};
 
 	kwq_quota_read(&arg);
-	return copy_out(uarg, &arg, sizeof(arg), KWQ_INFO_FIRST);
+	return copy_out(uarg, &arg, sizeof(arg));
 }
 
 /* Number of entries that fit into a buffer of one page. */
@@ -435,25 +436,10 @@ static long ioctl_info(void __user *uarg)
 static int check_list(const struct kwq_list_args *arg)
 {
 	if (arg->flags || !arg->nr || arg->nr > KWQ_BATCH_MAX ||
-	    arg->entry_size < KWQ_LIST_ENTRY_FIRST ||
+	    arg->entry_size < sizeof(struct kwq_list_entry) ||
 	    arg->entry_size > PAGE_SIZE)
 		return -EINVAL;
 	return check_name_member(arg->after);
-}
-
-static int copy_list_out(const struct kwq_list_args *arg, u32 first,
-			 const struct kwq_list_entry *entries, u32 nr)
-{
-	void __user *to = u64_to_user_ptr(arg->entries) +
-			  (size_t)first * arg->entry_size;
-	size_t size = min_t(size_t, arg->entry_size, sizeof(*entries));
-	u32 i;
-
-	for (i = 0; i < nr; i++, to += arg->entry_size)
-		if (copy_to_user(to, &entries[i], size) ||
-		    clear_user(to + size, arg->entry_size - size))
-			return -EFAULT;
-	return 0;
 }
 
 static long ioctl_list(void __user *uarg)
@@ -463,7 +449,7 @@ static long ioctl_list(void __user *uarg)
 	u32 nr = 0, n, want;
 	int err;
 
-	err = copy_in(&arg, sizeof(arg), KWQ_LIST_FIRST, uarg) ?:
+	err = copy_in(&arg, sizeof(arg), uarg) ?:
 	      check_list(&arg);
 	if (err)
 		return err;
@@ -474,7 +460,8 @@ static long ioctl_list(void __user *uarg)
 	do {
 		want = min_t(u32, LIST_CHUNK, arg.nr - nr);
 		n = kwq_names_list(arg.after, entries, want);
-		err = copy_list_out(&arg, nr, entries, n);
+		err = kwq_copy_entries_out(arg.entries, arg.entry_size, nr, entries,
+					   sizeof(*entries), n);
 		if (err)
 			break;
 		nr += n;
@@ -541,8 +528,7 @@ static long finish_batch(struct kwq_handle *handle, int err, u32 taken)
 	return taken;
 }
 
-static long queue_batch(struct file *file, void __user *uarg, u32 right,
-			const struct kwq_batch_kind *kind)
+static long queue_batch(struct file *file, void __user *uarg, const struct kwq_batch_kind *kind)
 {
 	struct kwq_handle *handle = file->private_data;
 	struct kwq_batch_args arg __uninitialized;
@@ -550,9 +536,9 @@ static long queue_batch(struct file *file, void __user *uarg, u32 right,
 	u32 taken = 0;
 	int err;
 
-	if (!has_right(file, right))
+	if (kind->rights & ~handle->rights)
 		return -EBADF;
-	err = copy_in(&arg, sizeof(arg), KWQ_BATCH_ARGS_FIRST, uarg);
+	err = copy_in(&arg, sizeof(arg), uarg);
 	if (err)
 		return err;
 	if (arg.flags || !arg.batch.nr)
@@ -560,18 +546,18 @@ static long queue_batch(struct file *file, void __user *uarg, u32 right,
 	if (kind->by_outbox) {
 		handle = kwq_handle_for_adds(handle);
 		/* U9: this reaches another queue, where the outbox's descriptor counts. */
-		if (!(handle->rights & right))
+		if (kind->rights & ~handle->rights)
 			return -EBADF;
 	}
-	err = kwq_batch_check(kind, &arg.batch);
+	err = kwq_batch_check(&arg.batch, kind->size, kind->extra_size, true);
 	if (err)
 		return err;
 	/* Before the tickets are looked at, so that no later loss is missed. */
 	if (kind->sees_losses)
-		had_lost = kwq_handle_see_losses(handle);
+		had_lost = kwq_handle_set_has_lost(handle, false);
 	err = kwq_batch_execute(handle, kind, &arg.batch, &taken);
-	if (kind->sees_losses && !taken)
-		kwq_handle_show_losses(handle, had_lost);
+	if (had_lost && !taken)
+		kwq_handle_set_has_lost(handle, true);
 	if (!kind->changes_items)
 		return taken ?: (long)err;
 	return finish_batch(handle, err, taken);
@@ -580,7 +566,7 @@ static long queue_batch(struct file *file, void __user *uarg, u32 right,
 /* A clone with fewer arguments (gcc's isra) would not be flattened. */
 static noinline __noclone __flatten long queue_done(struct file *file, void __user *uarg)
 {
-	return queue_batch(file, uarg, KWQ_RIGHT_READ, &kwq_batch_done);
+	return queue_batch(file, uarg, &kwq_batch_done);
 }
 
 /*
@@ -648,12 +634,12 @@ static noinline __flatten long queue_add(struct file *file, void __user *uarg)
 
 	if (!has_right(file, KWQ_RIGHT_WRITE))
 		return -EBADF;
-	err = copy_in(&arg, sizeof(arg), KWQ_BATCH_ARGS_FIRST, uarg);
+	err = copy_in_grown(&arg, sizeof(arg), KWQ_ADD_FIRST, uarg);
 	if (err)
 		return err;
 	if (!arg.batch.nr)
 		return -EINVAL;
-	err = kwq_batch_check(&kwq_batch_add, &arg.batch);
+	err = kwq_batch_check(&arg.batch, kwq_batch_add.size, kwq_batch_add.extra_size, true);
 	if (err)
 		return err;
 	if (unlikely(arg.flags | arg.deadline | arg.resume))
@@ -684,9 +670,10 @@ static int check_get(const struct file *file, const struct kwq_get_args *arg)
 		return -EINVAL;
 	if (!has_right(file, KWQ_RIGHT_READ) || (arg->add.nr && !has_right(file, KWQ_RIGHT_WRITE)))
 		return -EBADF;
-	return kwq_batch_check(&kwq_batch_add, &arg->add) ?:
-	       kwq_batch_check(&kwq_batch_done, &arg->done) ?:
-	       kwq_batch_check_get(&arg->get);
+	return kwq_batch_check(&arg->add, kwq_batch_add.size, kwq_batch_add.extra_size, true) ?:
+	       kwq_batch_check(&arg->done, kwq_batch_done.size, 0, true) ?:
+	       kwq_batch_check(&arg->get, sizeof(struct kwq_got), sizeof(struct kwq_got_extra),
+			       false);
 }
 
 static int put_numbers(struct kwq_get_args __user *uarg, const struct kwq_get_args *arg)
@@ -739,7 +726,7 @@ static noinline __flatten long queue_get(struct file *file, struct kwq_get_args 
 	struct kwq_get_args arg __uninitialized;
 	int ret;
 
-	ret = copy_in(&arg, sizeof(arg), KWQ_GET_FIRST, uarg) ?:
+	ret = copy_in(&arg, sizeof(arg), uarg) ?:
 	      check_get(file, &arg);
 	if (ret)
 		return ret;
@@ -876,23 +863,8 @@ static int check_config_out(const struct kwq_config *arg)
 		return -EINVAL;
 	if (!arg->nr)
 		return arg->limiters || arg->limiter_size ? -EINVAL : 0;
-	return arg->limiter_size < KWQ_LIMITER_FIRST ||
+	return arg->limiter_size < sizeof(struct kwq_limiter) ||
 	       arg->limiter_size > PAGE_SIZE ? -EINVAL : 0;
-}
-
-static int copy_limiters_out(const struct kwq_config *arg,
-			     const struct kwq_limiter_config *config)
-{
-	void __user *to = u64_to_user_ptr(arg->limiters);
-	size_t size = min_t(size_t, arg->limiter_size,
-			    sizeof(config->limiters[0]));
-	u32 i;
-
-	for (i = 0; i < min(arg->nr, config->nr); i++, to += arg->limiter_size)
-		if (copy_to_user(to, &config->limiters[i], size) ||
-		    clear_user(to + size, arg->limiter_size - size))
-			return -EFAULT;
-	return 0;
 }
 
 static long queue_config(struct file *file, void __user *uarg)
@@ -902,7 +874,7 @@ static long queue_config(struct file *file, void __user *uarg)
 	struct kwq_config arg;
 	int err;
 
-	err = copy_in(&arg, sizeof(arg), KWQ_CONFIG_FIRST, uarg) ?:
+	err = copy_in(&arg, sizeof(arg), uarg) ?:
 	      check_config_out(&arg);
 	if (err)
 		return err;
@@ -910,7 +882,8 @@ static long queue_config(struct file *file, void __user *uarg)
 	if (!config)
 		return -ENOMEM;
 	kwq_read_config(&handle->keyed->queue, config);
-	err = copy_limiters_out(&arg, config);
+	err = kwq_copy_entries_out(arg.limiters, arg.limiter_size, 0, config->limiters,
+				   sizeof(*config->limiters), min(arg.nr, config->nr));
 	arg.flags = config->flags;
 	arg.max_wait = config->max_wait;
 	arg.forget_after = config->forget_after;
@@ -949,7 +922,7 @@ static int check_list_items(const struct kwq_list_items_args *arg)
 	} else if (arg->key || arg->key_len) {
 		return -EINVAL;
 	}
-	return kwq_batch_check_list_items(&arg->batch);
+	return kwq_batch_check(&arg->batch, sizeof(struct kwq_listed), 0, false);
 }
 
 /* Lists the item of one key. */
@@ -1007,15 +980,7 @@ static long queue_stat(struct file *file, void __user *uarg)
 	struct kwq_stat arg;
 
 	kwq_keyed_stat(handle->keyed, &arg);
-	return copy_out(uarg, &arg, sizeof(arg), KWQ_STAT_FIRST);
-}
-
-/* A restore adds, and sets counts and times that the queue's work decides otherwise (U9). */
-static long queue_restore(struct file *file, void __user *uarg)
-{
-	if (!has_right(file, KWQ_RIGHT_WRITE))
-		return -EBADF;
-	return queue_batch(file, uarg, KWQ_RIGHT_MANAGE, &kwq_batch_restore);
+	return copy_out(uarg, &arg, sizeof(arg));
 }
 
 static long queue_board(struct file *file, union queue_args *args, void __user *to)
@@ -1065,7 +1030,7 @@ static int check_changes(const struct kwq_changes_args *arg)
 		return -EINVAL;
 	if (arg->resume && !(arg->flags & KWQ_CHANGES_RELATIVE))
 		return -EINVAL;
-	return kwq_batch_check_list_items(&arg->batch);
+	return kwq_batch_check(&arg->batch, sizeof(struct kwq_listed), 0, false);
 }
 
 static long queue_changes(struct file *file, union queue_args *args, void __user *to)
@@ -1145,33 +1110,32 @@ static long queue_sync(struct file *file, union queue_args *args, void __user *t
 /*
  * Requests that are not frequent
  * @rights: all rights that the handle needs
- * @first_size, @size: the first published size of the arguments, and the present one
+ * @size: the size of the arguments
  * @flags: the flags that are allowed
  */
 static const struct queue_request {
 	unsigned int cmd;
 	u32 rights;
-	u16 first_size, size;
+	u32 size;
 	u32 flags;
 	long (*fn)(struct file *file, union queue_args *args, void __user *uarg);
 } queue_requests[] = {
-#define REQUEST(name, cmd, rights, first_size, flags)					\
-	{ KWQ_IOC_##cmd, rights, first_size, sizeof(struct kwq_##name##_args), flags, queue_##name }
+#define REQUEST(name, cmd, rights, flags)					\
+	{ KWQ_IOC_##cmd, rights, sizeof(struct kwq_##name##_args), flags, queue_##name }
 
-	REQUEST(pause, PAUSE, KWQ_RIGHT_MANAGE, KWQ_PAUSE_FIRST, KWQ_PAUSE_FOR),
-	REQUEST(resume, RESUME, KWQ_RIGHT_MANAGE, KWQ_RESUME_FIRST, 0),
-	REQUEST(term, TERM, KWQ_RIGHT_MANAGE, KWQ_TERM_FIRST, KWQ_TERM_RELATIVE),
-	REQUEST(shut_down, SHUT_DOWN, KWQ_RIGHT_MANAGE, KWQ_SHUT_DOWN_FIRST, 0),
-	REQUEST(drain, DRAIN, KWQ_RIGHT_MANAGE, KWQ_DRAIN_FIRST, KWQ_DRAIN_RELATIVE),
-	REQUEST(list_dead, LIST_DEAD, KWQ_RIGHT_READ, KWQ_LIST_DEAD_FIRST, 0),
-	REQUEST(list_items, LIST_ITEMS, KWQ_RIGHT_READ, KWQ_LIST_ITEMS_FIRST,
-		KWQ_LIST_KEY | KWQ_LIST_VALUES),
-	REQUEST(advance, ADVANCE, KWQ_RIGHT_MANAGE, KWQ_ADVANCE_FIRST, KWQ_ADVANCE_TO),
-	REQUEST(board, BOARD, KWQ_RIGHT_WRITE, KWQ_BOARD_ARGS_FIRST, O_CLOEXEC),
-	REQUEST(tell, TELL, KWQ_RIGHT_WRITE, KWQ_TELL_FIRST, 0),
-	REQUEST(follow, FOLLOW, KWQ_RIGHT_READ | KWQ_RIGHT_MANAGE, KWQ_FOLLOW_FIRST, 0),
-	REQUEST(changes, CHANGES, 0, KWQ_CHANGES_FIRST, CHANGES_FLAGS),
-	REQUEST(sync, SYNC, 0, KWQ_SYNC_FIRST, KWQ_SYNC_RELATIVE),
+	REQUEST(pause, PAUSE, KWQ_RIGHT_MANAGE, KWQ_PAUSE_FOR),
+	REQUEST(resume, RESUME, KWQ_RIGHT_MANAGE, 0),
+	REQUEST(term, TERM, KWQ_RIGHT_MANAGE, KWQ_TERM_RELATIVE),
+	REQUEST(shut_down, SHUT_DOWN, KWQ_RIGHT_MANAGE, 0),
+	REQUEST(drain, DRAIN, KWQ_RIGHT_MANAGE, KWQ_DRAIN_RELATIVE),
+	REQUEST(list_dead, LIST_DEAD, KWQ_RIGHT_READ, 0),
+	REQUEST(list_items, LIST_ITEMS, KWQ_RIGHT_READ, KWQ_LIST_KEY | KWQ_LIST_VALUES),
+	REQUEST(advance, ADVANCE, KWQ_RIGHT_MANAGE, KWQ_ADVANCE_TO),
+	REQUEST(board, BOARD, KWQ_RIGHT_WRITE, O_CLOEXEC),
+	REQUEST(tell, TELL, KWQ_RIGHT_WRITE, 0),
+	REQUEST(follow, FOLLOW, KWQ_RIGHT_READ | KWQ_RIGHT_MANAGE, 0),
+	REQUEST(changes, CHANGES, 0, CHANGES_FLAGS),
+	REQUEST(sync, SYNC, 0, KWQ_SYNC_RELATIVE),
 };
 
 static long queue_request(struct file *file, const struct queue_request *request,
@@ -1183,45 +1147,43 @@ static long queue_request(struct file *file, const struct queue_request *request
 
 	if (request->rights & ~handle->rights)
 		return -EBADF;
-	err = copy_in(&args, request->size, request->first_size, uarg);
+	err = copy_in(&args, request->size, uarg);
 	if (err)
 		return err;
 	return args.flags & ~request->flags ? -EINVAL : request->fn(file, &args, uarg);
 }
 
+static const struct kwq_batch_kind *const rare_kinds[] = {
+	&kwq_batch_extend, &kwq_batch_remove, &kwq_batch_forget, &kwq_batch_requeues,
+	&kwq_batch_restore,
+};
+
 static noinline long queue_ioctl_rare(struct file *file, unsigned int cmd, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
 	struct kwq_queue *queue = &handle->keyed->queue;
-	const struct queue_request *request = queue_requests;
+	int i;
 
-	for (; request < queue_requests + ARRAY_SIZE(queue_requests); request++)
-		if (request->cmd == cmd)
-			return queue_request(file, request, uarg);
+	for (i = 0; i < ARRAY_SIZE(queue_requests); i++)
+		if (queue_requests[i].cmd == cmd)
+			return queue_request(file, &queue_requests[i], uarg);
+	for (i = 0; i < ARRAY_SIZE(rare_kinds); i++)
+		if (rare_kinds[i]->cmd == cmd)
+			return queue_batch(file, uarg, rare_kinds[i]);
 
 	switch (cmd) {
 	case KWQ_IOC_OPEN:
 		return queue_open(file, uarg);
-	case KWQ_IOC_REMOVE:
-		return queue_batch(file, uarg, KWQ_RIGHT_MANAGE, &kwq_batch_remove);
 	case KWQ_IOC_LEN:
 		return uarg ? -EINVAL : min(kwq_len(queue), INT_MAX);
 	case KWQ_IOC_STAT:
 		return queue_stat(file, uarg);
 	case KWQ_IOC_SHUTTING_DOWN:
 		return uarg ? -EINVAL : kwq_shutting_down(queue);
-	case KWQ_IOC_FORGET:
-		return queue_batch(file, uarg, KWQ_RIGHT_READ, &kwq_batch_forget);
-	case KWQ_IOC_REQUEUES:
-		return queue_batch(file, uarg, KWQ_RIGHT_READ, &kwq_batch_requeues);
 	case KWQ_IOC_CONFIGURE:
 		return queue_configure(file, uarg);
 	case KWQ_IOC_CONFIG:
 		return queue_config(file, uarg);
-	case KWQ_IOC_EXTEND:
-		return queue_batch(file, uarg, KWQ_RIGHT_READ, &kwq_batch_extend);
-	case KWQ_IOC_RESTORE:
-		return queue_restore(file, uarg);
 	}
 	return -ENOTTY;
 }

@@ -5,7 +5,6 @@
 #include <linux/stddef.h>
 #include "batch.h"
 #include "keyed/timens.h"
-#include "sizes.h"
 
 /* The flags of an add that are for its extra. Without an extra they are unknown. */
 #define KWQ_ADD_EXTRAS	(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE | KWQ_ADD_GROUP | KWQ_ADD_AT_MOST)
@@ -72,10 +71,11 @@ static int execute_add(struct kwq_handle *handle, const void *data,
 }
 
 const struct kwq_batch_kind kwq_batch_add = {
+	.cmd = KWQ_IOC_ADD,
+	.rights = KWQ_RIGHT_WRITE,
 	.size = sizeof(struct kwq_add_entry),
-	.first_size = KWQ_ADD_ENTRY_FIRST,
+	.extra_size = sizeof(struct kwq_add_extra),
 	.key_len_at = offsetof(struct kwq_add_entry, key_len),
-	.first_extra = KWQ_ADD_EXTRA_FIRST,
 	.makes_items = true,
 	.changes_items = true,
 	.extra_flags = extra_flags_of_add,
@@ -111,8 +111,9 @@ static int execute_done(struct kwq_handle *handle, const void *data,
 }
 
 const struct kwq_batch_kind kwq_batch_done = {
+	.cmd = KWQ_IOC_DONE,
+	.rights = KWQ_RIGHT_READ,
 	.size = sizeof(struct kwq_done_entry),
-	.first_size = KWQ_DONE_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_done_entry, key_len),
 	.changes_items = true,
 	.execute = execute_done,
@@ -130,8 +131,9 @@ static int execute_extend(struct kwq_handle *handle, const void *data,
 }
 
 const struct kwq_batch_kind kwq_batch_extend = {
+	.cmd = KWQ_IOC_EXTEND,
+	.rights = KWQ_RIGHT_READ,
 	.size = sizeof(struct kwq_extend_entry),
-	.first_size = KWQ_EXTEND_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_extend_entry, key_len),
 	.sees_losses = true,
 	.execute = execute_extend,
@@ -156,8 +158,9 @@ static int execute_remove(struct kwq_handle *handle, const void *data,
 }
 
 const struct kwq_batch_kind kwq_batch_remove = {
+	.cmd = KWQ_IOC_REMOVE,
+	.rights = KWQ_RIGHT_MANAGE,
 	.size = sizeof(struct kwq_remove_entry),
-	.first_size = KWQ_REMOVE_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_remove_entry, key_len),
 	.changes_items = true,
 	.execute = execute_remove,
@@ -175,8 +178,9 @@ static int execute_forget(struct kwq_handle *handle, const void *data,
 }
 
 const struct kwq_batch_kind kwq_batch_forget = {
+	.cmd = KWQ_IOC_FORGET,
+	.rights = KWQ_RIGHT_READ,
 	.size = sizeof(struct kwq_key_entry),
-	.first_size = KWQ_KEY_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_key_entry, key_len),
 	.by_outbox = true,
 	.changes_items = true,
@@ -195,8 +199,9 @@ static int execute_requeues(struct kwq_handle *handle, const void *data,
 }
 
 const struct kwq_batch_kind kwq_batch_requeues = {
+	.cmd = KWQ_IOC_REQUEUES,
+	.rights = KWQ_RIGHT_READ,
 	.size = sizeof(struct kwq_key_entry),
-	.first_size = KWQ_KEY_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_key_entry, key_len),
 	.by_outbox = true,
 	.execute = execute_requeues,
@@ -309,10 +314,12 @@ static int execute_restore(struct kwq_handle *handle, const void *data,
 }
 
 const struct kwq_batch_kind kwq_batch_restore = {
+	.cmd = KWQ_IOC_RESTORE,
+	/* It adds, and sets counts and times that the queue's work decides otherwise (U9). */
+	.rights = KWQ_RIGHT_WRITE | KWQ_RIGHT_MANAGE,
 	.size = sizeof(struct kwq_restore_entry),
-	.first_size = KWQ_RESTORE_ENTRY_FIRST,
+	.extra_size = sizeof(struct kwq_add_extra),
 	.key_len_at = offsetof(struct kwq_restore_entry, key_len),
-	.first_extra = KWQ_ADD_EXTRA_FIRST,
 	.makes_items = true,
 	.changes_items = true,
 	.extra_flags = extra_flags_of_restore,

@@ -11,7 +11,6 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include "batch.h"
-#include "sizes.h"
 #include "words.h"
 
 /**
@@ -101,12 +100,13 @@ static int copy_value_in(struct one *one, const struct kwq_handle *handle, s32 *
 static int copy_entry_in(struct one *one, const struct kwq_batch_kind *kind,
 			 const struct kwq_batch *batch, u32 i)
 {
-	const void __user *from = u64_to_user_ptr(batch->entries) + (size_t)i * batch->entry_size;
 	const size_t frequent = sizeof(struct kwq_add_entry);
 
 	if (batch->entry_size == frequent && kind->size == frequent)
-		return kwq_words_from_user(one->entry, from, frequent);
-	return copy_struct_from_user(one->entry, kind->size, from, batch->entry_size);
+		return kwq_words_from_user(one->entry, u64_to_user_ptr(batch->entries) +
+					   i * frequent, frequent);
+	return kwq_copy_entries_in(one->entry, kind->size, 1, batch->entries, batch->entry_size,
+				   i);
 }
 
 static int copy_key_in(struct one *one, const struct kwq_batch *batch, u32 len)
@@ -120,11 +120,11 @@ static int copy_key_in(struct one *one, const struct kwq_batch *batch, u32 len)
 
 static int copy_extra_in(struct one *one, const struct kwq_batch *batch, u32 i)
 {
-	const void __user *from = u64_to_user_ptr(batch->extras) + (size_t)i * batch->extra_size;
-
 	if (batch->extra_size == sizeof(one->extra))
-		return kwq_words_from_user(&one->extra, from, sizeof(one->extra));
-	return copy_struct_from_user(&one->extra, sizeof(one->extra), from, batch->extra_size);
+		return kwq_words_from_user(&one->extra, u64_to_user_ptr(batch->extras) +
+					   i * sizeof(one->extra), sizeof(one->extra));
+	return kwq_copy_entries_in(&one->extra, sizeof(one->extra), 1, batch->extras,
+				   batch->extra_size, i);
 }
 
 /* Reads entry @i, its key and its value. A mistake in the entry itself is its result. */

@@ -124,39 +124,23 @@ struct kwq_handle *kwq_handle_for_adds(struct kwq_handle *handle)
 }
 
 /**
- * kwq_handle_see_losses() - a handle is about to learn which items it has lost
+ * kwq_handle_set_has_lost() - say whether a handle has losses to learn of (O3)
  * @handle: the handle
+ * @has_lost: false before a call that tells which items are lost; true if it told nothing
  *
- * Return: true if it has lost some, for kwq_handle_show_losses().
+ * Return: what was true before.
  */
-bool kwq_handle_see_losses(struct kwq_handle *handle)
-{
-	unsigned long flags;
-	bool had_lost;
-
-	spin_lock_irqsave(&handle->keyed->queue.lock, flags);
-	had_lost = handle->has_lost;
-	handle->has_lost = false;
-	spin_unlock_irqrestore(&handle->keyed->queue.lock, flags);
-	return had_lost;
-}
-
-/**
- * kwq_handle_show_losses() - a handle has learnt nothing of its losses
- * @handle: the handle
- * @had_lost: the result of kwq_handle_see_losses()
- */
-void kwq_handle_show_losses(struct kwq_handle *handle, bool had_lost)
+bool kwq_handle_set_has_lost(struct kwq_handle *handle, bool has_lost)
 {
 	unsigned long flags;
 
-	if (!had_lost)
-		return;
 	spin_lock_irqsave(&handle->keyed->queue.lock, flags);
-	handle->has_lost = true;
+	swap(handle->has_lost, has_lost);
 	/* A poller may have looked meanwhile. */
-	kwq_tell_pollers_locked(&handle->keyed->queue, EPOLLPRI);
+	if (handle->has_lost)
+		kwq_tell_pollers_locked(&handle->keyed->queue, EPOLLPRI);
 	kwq_keyed_unlock(handle->keyed, flags);
+	return has_lost;
 }
 
 /**

@@ -1228,8 +1228,7 @@ static inline bool kwq_front_is_shut_down(struct kwq_keyed *front)
 	return unlikely(front) && kwq_shutting_down(&front->queue);
 }
 
-bool kwq_handle_see_losses(struct kwq_handle *handle);
-void kwq_handle_show_losses(struct kwq_handle *handle, bool had_lost);
+bool kwq_handle_set_has_lost(struct kwq_handle *handle, bool has_lost);
 int kwq_handle_get(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
 		   const struct kwq_patience *patience);
 void kwq_handle_unget(struct kwq_handle *handle, const struct kwq_got *got,

@@ -962,7 +962,7 @@ static void getter_that_finds_nothing_is_told(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->of_queue, t->keyed->changes->last);
 	KUNIT_EXPECT_EQ(test, look(test, true), -EAGAIN);
 	/* A look at its losses does not end it. A close does. */
-	kwq_handle_see_losses(t->y);
+	kwq_handle_set_has_lost(t->y, false);
 	KUNIT_EXPECT_EQ(test, get(t, 1), -EAGAIN);
 	KUNIT_EXPECT_EQ(test, nr_getters(test), 1);
 	z = t->y;

@@ -343,12 +343,11 @@ static void revoked_item_is_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 0);
 	/* O3 */
 	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, t->got.ticket, 0), -ESTALE);
-	KUNIT_EXPECT_TRUE(test, kwq_handle_see_losses(t->x));
+	KUNIT_EXPECT_TRUE(test, kwq_handle_set_has_lost(t->x, false));
 	KUNIT_EXPECT_FALSE(test, t->x->has_lost);
-	/* If the call fails, a poller that looked meanwhile hears of them again. */
-	kwq_handle_show_losses(t->x, false);
 	KUNIT_EXPECT_EQ(test, p.wakes, 1);
-	kwq_handle_show_losses(t->x, true);
+	/* If the call fails, a poller that looked meanwhile hears of them again. */
+	KUNIT_EXPECT_FALSE(test, kwq_handle_set_has_lost(t->x, true));
 	KUNIT_EXPECT_TRUE(test, t->x->has_lost);
 	KUNIT_EXPECT_EQ(test, p.wakes, 2);
 	remove_wait_queue(&t->keyed->of_queue.pollers, &p.entry);
