@@ -80,7 +80,7 @@ static void chunk_free(struct chunk *chunk, const struct kwq_handle *handle)
  * A batch of one entry with a short key or none needs no allocation, which would dominate
  * its cost.
  */
-#define ONE_KEY		64
+#define ONE_KEY		KWQ_SHORT_KEY_MAX
 
 /**
  * struct single - the kernel's buffer for a batch of one entry
@@ -514,13 +514,13 @@ static __always_inline int execute_one(struct kwq_handle *handle,
 	struct single single __uninitialized;
 
 	chunk_init_single(&chunk, &single, batch);
-	if (kwq_words_from_user(single.entry, u64_to_user_ptr(batch->entries), kind->size))
+	if (kwq_copy_from_user(single.entry, u64_to_user_ptr(batch->entries), kind->size))
 		return -EFAULT;
 	key.len = key_len(kind, &chunk, 0);
 	single.result = kwq_check_key(batch, 0, key.len);
 	if (key.len && !single.result) {
 		key.bytes = chunk.keys;
-		if (kwq_few_from_user(single.key, u64_to_user_ptr(batch->keys), key.len))
+		if (kwq_copy_from_user(single.key, u64_to_user_ptr(batch->keys), key.len))
 			return -EFAULT;
 		kwq_key_hash(&key);
 		single.hash = key.hash;
@@ -662,7 +662,7 @@ int kwq_batch_prepare_paired_done(const struct kwq_batch *done, const struct kwq
 	if (!is_one(done, sizeof(entry)) || done->keys_len ||
 	    !is_one_get(get))
 		return 0;
-	if (kwq_words_from_user(&entry, u64_to_user_ptr(done->entries), sizeof(entry)))
+	if (kwq_copy_from_user(&entry, u64_to_user_ptr(done->entries), sizeof(entry)))
 		return -EFAULT;
 	if (unlikely(kwq_is_settling(&entry)))
 		return 0;
@@ -693,19 +693,12 @@ static int finish_and_get(struct kwq_handle *handle, const struct kwq_paired_don
 	return ret;
 }
 
-static int copy_key_out(void __user *to, const struct kwq_got_buffer *buffer)
-{
-	if (likely(buffer->keys_len <= ONE_KEY))
-		return kwq_few_to_user(to, buffer->keys, buffer->keys_len);
-	return copy_to_user(to, buffer->keys, buffer->keys_len) ? -EFAULT : 0;
-}
-
 static int copy_one_out(struct kwq_handle *handle, const struct kwq_batch *batch,
 			const struct kwq_got_buffer *buffer)
 {
-	if (kwq_words_to_user(u64_to_user_ptr(batch->entries), buffer->got,
+	if (kwq_copy_to_user(u64_to_user_ptr(batch->entries), buffer->got,
 			      sizeof(*buffer->got)) ||
-	    copy_key_out(u64_to_user_ptr(batch->keys), buffer)) {
+	    kwq_copy_to_user(u64_to_user_ptr(batch->keys), buffer->keys, buffer->keys_len)) {
 		kwq_handle_unget(handle, buffer->got, 1);
 		return -EFAULT;
 	}

@@ -48,7 +48,7 @@ static __always_inline int copy_in_grown(void *to, size_t size, size_t first_siz
 {
 	const u32 *usize = to;
 
-	if (kwq_words_from_user(to, from, first_size))
+	if (kwq_copy_from_user(to, from, first_size))
 		return -EFAULT;
 	if (*usize < first_size || *usize > PAGE_SIZE)
 		return -EINVAL;
@@ -680,7 +680,7 @@ static int put_numbers(struct kwq_get_args __user *uarg, const struct kwq_get_ar
 {
 	BUILD_BUG_ON(offsetofend(struct kwq_get_args, nr_added) !=
 		     offsetof(struct kwq_get_args, nr_done));
-	return kwq_words_to_user(&uarg->nr_added, &arg->nr_added,
+	return kwq_copy_to_user(&uarg->nr_added, &arg->nr_added,
 				 sizeof(arg->nr_added) + sizeof(arg->nr_done));
 }
 

@@ -33,7 +33,7 @@ struct one {
 	u8 *bytes;
 	u32 value_bytes;
 	u64 key_offset;
-	u8 few[64];
+	u8 few[KWQ_SHORT_KEY_MAX];
 	u8 group[KWQ_GROUP_MAX];
 };
 
@@ -103,25 +103,16 @@ static int copy_entry_in(struct one *one, const struct kwq_batch_kind *kind,
 	const size_t frequent = sizeof(struct kwq_add_entry);
 
 	if (batch->entry_size == frequent && kind->size == frequent)
-		return kwq_words_from_user(one->entry, u64_to_user_ptr(batch->entries) +
+		return kwq_copy_from_user(one->entry, u64_to_user_ptr(batch->entries) +
 					   i * frequent, frequent);
 	return kwq_copy_entries_in(one->entry, kind->size, 1, batch->entries, batch->entry_size,
 				   i);
 }
 
-static int copy_key_in(struct one *one, const struct kwq_batch *batch, u32 len)
-{
-	const void __user *from = u64_to_user_ptr(batch->keys) + one->key_offset;
-
-	if (likely(len <= sizeof(one->few)))
-		return kwq_few_from_user(one->bytes, from, len);
-	return copy_from_user(one->bytes, from, len) ? -EFAULT : 0;
-}
-
 static int copy_extra_in(struct one *one, const struct kwq_batch *batch, u32 i)
 {
 	if (batch->extra_size == sizeof(one->extra))
-		return kwq_words_from_user(&one->extra, u64_to_user_ptr(batch->extras) +
+		return kwq_copy_from_user(&one->extra, u64_to_user_ptr(batch->extras) +
 					   i * sizeof(one->extra), sizeof(one->extra));
 	return kwq_copy_entries_in(&one->extra, sizeof(one->extra), 1, batch->extras,
 				   batch->extra_size, i);
@@ -146,7 +137,8 @@ static int copy_one_in(struct one *one, const struct kwq_handle *handle,
 	if (!*result)
 		*result = check_extra(&one->extra, one->extras.flags);
 	if (!*result && len) {
-		if (copy_key_in(one, batch, len))
+		if (kwq_copy_from_user(one->bytes, u64_to_user_ptr(batch->keys) + one->key_offset,
+				       len))
 			return -EFAULT;
 		one->key.bytes = one->bytes;
 		one->key.len = len;
@@ -298,7 +290,7 @@ struct got_one {
 	struct kwq_got got;
 	struct kwq_got_more more;
 	struct kwq_got_buffer buffer;
-	u8 few[64];
+	u8 few[KWQ_SHORT_KEY_MAX];
 	u8 *keys;
 };
 
@@ -339,7 +331,7 @@ static int copy_entry_out(const struct kwq_batch *batch, const struct kwq_got *g
 	void __user *to = u64_to_user_ptr(batch->entries) + (size_t)i * sizeof(*got);
 
 	if (likely(batch->entry_size == sizeof(*got)))
-		return kwq_words_to_user(to, got, sizeof(*got));
+		return kwq_copy_to_user(to, got, sizeof(*got));
 	return kwq_copy_entries_out(batch->entries, batch->entry_size, i, got, sizeof(*got), 1);
 }
 
@@ -348,16 +340,8 @@ static int copy_extra_out(const struct kwq_batch *batch, const struct kwq_got_ex
 	void __user *to = u64_to_user_ptr(batch->extras) + (size_t)i * sizeof(*extra);
 
 	if (likely(batch->extra_size == sizeof(*extra)))
-		return kwq_words_to_user(to, extra, sizeof(*extra));
+		return kwq_copy_to_user(to, extra, sizeof(*extra));
 	return kwq_copy_entries_out(batch->extras, batch->extra_size, i, extra, sizeof(*extra), 1);
-}
-
-/* Copies out a key and the name of its group. */
-static int copy_names_out(u8 __user *to, const struct got_one *one, u32 len)
-{
-	if (likely(len <= sizeof(one->few)))
-		return kwq_few_to_user(to, one->buffer.keys, len);
-	return copy_to_user(to, one->buffer.keys, len) ? -EFAULT : 0;
 }
 
 /* O2: if this fails, the item goes back. */
@@ -376,7 +360,7 @@ static int copy_got_out(struct kwq_handle *handle, const struct kwq_batch *batch
 	int err;
 
 	err = copy_entry_out(batch, &one->got, i) ?: copy_extra_out(batch, &extra, i) ?:
-	      copy_names_out(to, one, len);
+	      kwq_copy_to_user(to, one->buffer.keys, len);
 	if (!err && value && copy_to_user(to + len, value->bytes, value->len))
 		err = -EFAULT;
 	if (value) {
