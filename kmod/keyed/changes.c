@@ -42,7 +42,6 @@
  */
 #include <linux/list.h>
 #include <linux/random.h>
-#include <linux/rbtree.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -332,35 +331,6 @@ void kwq_stop_following(struct kwq_handle *handle)
 	}
 }
 
-static struct kwq_syncer *syncer_of(struct rb_node *node)
-{
-	return rb_entry(node, struct kwq_syncer, node);
-}
-
-static bool is_earlier_sync(struct rb_node *a, const struct rb_node *b)
-{
-	return syncer_of(a)->number < rb_entry(b, struct kwq_syncer, node)->number;
-}
-
-static void leave_syncers(struct kwq_changes *changes, struct kwq_syncer *syncer)
-{
-	rb_erase_cached(&syncer->node, &changes->syncers);
-	RB_CLEAR_NODE(&syncer->node);
-}
-
-/* Wakes those whose changes are kept. Each takes the lock before it returns. */
-static void wake_syncers_locked(struct kwq_changes *changes)
-{
-	struct rb_node *node;
-
-	while ((node = rb_first_cached(&changes->syncers))) {
-		if (syncer_of(node)->number > changes->kept)
-			break;
-		wake_up_process(syncer_of(node)->drainer.task);
-		leave_syncers(changes, syncer_of(node));
-	}
-}
-
 static int why_not_sync(const struct kwq_queue *queue, const struct kwq_sync *sync)
 {
 	if (kwq_is_past_locked(queue, sync->deadline))
@@ -397,32 +367,26 @@ noinline int kwq_keyed_sync(struct kwq_keyed *keyed, struct kwq_sync *sync)
 {
 	struct kwq_changes *changes = keyed->changes;
 	struct kwq_queue *queue = &keyed->queue;
-	struct kwq_syncer syncer;
+	struct kwq_drainer drainer;
 	unsigned long flags;
 	int err = 0;
 
-	RB_CLEAR_NODE(&syncer.node);
 	spin_lock_irqsave(&queue->lock, flags);
 	sync->number = sync->number ?: changes->last;
-	syncer.number = sync->number;
-	if (syncer.number > changes->last)
+	if (sync->number > changes->last)
 		err = -EINVAL;
-	while (!err && changes->kept < syncer.number) {
+	while (!err && changes->kept < sync->number) {
 		err = why_not_sync(queue, sync);
 		if (err)
 			break;
 		if (kwq_keyed_free_gone_locked(keyed, &flags))
 			continue;
-		if (RB_EMPTY_NODE(&syncer.node))
-			rb_add_cached(&syncer.node, &changes->syncers, is_earlier_sync);
-		kwq_join_drainers_locked(queue, &syncer.drainer, sync->state);
+		kwq_join_drainers_locked(queue, &drainer, sync->state);
 		kwq_keyed_unlock(keyed, flags);
 		kwq_sleep_until(queue, sync->deadline);
 		spin_lock_irqsave(&queue->lock, flags);
-		kwq_leave_drainers_locked(queue, &syncer.drainer);
+		kwq_leave_drainers_locked(queue, &drainer);
 	}
-	if (!RB_EMPTY_NODE(&syncer.node))
-		leave_syncers(changes, &syncer);
 	kwq_keyed_unlock(keyed, flags);
 	return err;
 }
@@ -489,8 +453,10 @@ int kwq_begin_reading(struct kwq_handle *handle, u64 after, u64 kept, bool wants
 		return err;
 	}
 	changes->wants_getters = wants_getters;
-	changes->kept = max(changes->kept, kept);
-	wake_syncers_locked(changes);
+	if (kept > changes->kept) {
+		changes->kept = kept;
+		kwq_wake_drainers_locked(&keyed->queue);
+	}
 	for (;;) {
 		more = forget_read_locked(keyed, after);
 		if (!more) {

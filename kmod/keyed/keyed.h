@@ -259,7 +259,6 @@ struct kwq_limits {
  * @is_polled: a poller has to be told of the next change
  * @wants_getters: the follower has to be told of getters that wait
  * @nr_seeking: handles with @has_found_nothing
- * @syncers: by &kwq_syncer.number
  *
  * All members but @id are protected by the queue's lock.
  */
@@ -280,19 +279,6 @@ struct kwq_changes {
 	bool is_polled;
 	bool wants_getters;
 	u32 nr_seeking;
-	struct rb_root_cached syncers;
-};
-
-/**
- * struct kwq_syncer - a call that waits until changes are kept
- * @node: in &kwq_changes.syncers; cleared once it was woken
- * @number: up to which number
- * @drainer: the task; it waits together with the drainers
- */
-struct kwq_syncer {
-	struct rb_node node;
-	u64 number;
-	struct kwq_drainer drainer;
 };
 
 /**

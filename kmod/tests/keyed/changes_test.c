@@ -1093,12 +1093,12 @@ static void sync_keyed(void *data)
 
 static int nr_syncers(struct kwq_keyed *keyed)
 {
+	struct hlist_node *node;
 	unsigned long flags;
-	struct rb_node *node;
 	int nr = 0;
 
 	spin_lock_irqsave(&keyed->queue.lock, flags);
-	for (node = rb_first_cached(&keyed->changes->syncers); node; node = rb_next(node))
+	hlist_for_each(node, &keyed->queue.drainers)
 		nr++;
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 	return nr;
@@ -1137,7 +1137,7 @@ static void sync_waits_until_its_changes_are_kept(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, nr_syncers(t->keyed), 2);
 	KUNIT_EXPECT_EQ(test, read_after(t, 2, 1, 4), 0);
 	end_syncer(test, &early, 0);
-	KUNIT_EXPECT_EQ(test, nr_syncers(t->keyed), 1);
+	kwq_test_wait_until(test, nr_syncers(t->keyed) == 1);
 	KUNIT_EXPECT_EQ(test, late.sync.number, 2);
 	KUNIT_EXPECT_EQ(test, read_after(t, 2, 2, 4), 0);
 	end_syncer(test, &late, 0);
