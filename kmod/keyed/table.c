@@ -81,7 +81,6 @@ static bool make_place(struct kwq_table *table, u32 nr)
 	return false;
 }
 
-
 static void add_bucket(struct kwq_table *table)
 {
 	u32 nr = table->nr_buckets;
