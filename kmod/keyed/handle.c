@@ -157,7 +157,7 @@ bool kwq_handle_set_has_lost(struct kwq_handle *handle, bool has_lost)
  * more, after eventpoll_release() has taken the handle out of all epolls.
  *
  * Other waiters lose no wake-up:
- * - A getter takes the item or passes the wake-up on: see get_or_wait().
+ * - A getter takes the item or passes the wake-up on: see kwq_handle_get().
  * - poll(), select() and epolls without EPOLLEXCLUSIVE consume no wake-up.
  * - If several processes share one epoll, the woken process may die before it uses the event.
  *   Then the close of its descriptor wakes the next process: ep_poll_callback() wakes another
@@ -279,31 +279,6 @@ static noinline int wait_locked(struct kwq_handle *handle, const struct kwq_pati
 	return ret;
 }
 
-/* kwq_handle_get() without the allocation of pages. */
-static int get_or_wait(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
-		       const struct kwq_patience *patience)
-{
-	struct kwq_queue *queue = &handle->keyed->queue;
-	unsigned long flags;
-	int ret;
-
-	spin_lock_irqsave(&queue->lock, flags);
-	do {
-		if (can_get_locked(handle->keyed))
-			ret = get_some_locked(handle, buffer, kwq_stamp_locked(queue));
-		else
-			ret = wait_locked(handle, patience, &flags);
-	} while (!ret);
-	/*
-	 * This getter may have consumed a wake-up, but leaves the item. So pass the wake-up
-	 * on. A getter that will come again with more room keeps its wake-up.
-	 */
-	if (ret < 0 && kwq_core_nr_offered(&queue->core) && !kwq_wants_more_room(buffer, ret))
-		kwq_pass_on_locked(queue);
-	kwq_unlock(queue, flags);
-	return ret;
-}
-
 /* Q15: another process than the last one gets through this handle. */
 static noinline void note_getter(struct kwq_handle *handle, struct pid *pid)
 {
@@ -343,8 +318,26 @@ static __always_inline void note_caller(struct kwq_handle *handle)
 __flatten int kwq_handle_get(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
 			     const struct kwq_patience *patience)
 {
+	struct kwq_queue *queue = &handle->keyed->queue;
+	unsigned long flags;
+	int ret;
+
 	note_caller(handle);
-	return get_or_wait(handle, buffer, patience);
+	spin_lock_irqsave(&queue->lock, flags);
+	do {
+		if (can_get_locked(handle->keyed))
+			ret = get_some_locked(handle, buffer, kwq_stamp_locked(queue));
+		else
+			ret = wait_locked(handle, patience, &flags);
+	} while (!ret);
+	/*
+	 * This getter may have consumed a wake-up, but leaves the item. So pass the wake-up
+	 * on. A getter that will come again with more room keeps its wake-up.
+	 */
+	if (ret < 0 && kwq_core_nr_offered(&queue->core) && !kwq_wants_more_room(buffer, ret))
+		kwq_pass_on_locked(queue);
+	kwq_unlock(queue, flags);
+	return ret;
 }
 
 /**
@@ -361,15 +354,13 @@ noinline void kwq_handle_unget(struct kwq_handle *handle, const struct kwq_got *
 	struct kwq_queue *queue = &handle->keyed->queue;
 	struct kwq_keyed_item *ki;
 	unsigned long flags;
-	u32 hash;
 
 	spin_lock_irqsave(&queue->lock, flags);
 	while (nr--) {
-		hash = kwq_ticket_hash(got[nr].ticket);
-		ki = kwq_find_held(handle, got[nr].ticket, hash);
+		ki = kwq_find_held(handle, got[nr].ticket);
 		if (!ki)
 			continue;
-		kwq_handout_end(handle, ki, hash);
+		kwq_handout_end(handle, ki);
 		kwq_unget_locked(queue, &ki->item);
 		if (handle->keyed->changes)
 			kwq_note_change(handle->keyed, ki);
@@ -389,7 +380,7 @@ static struct kwq_keyed_item *find_held(struct kwq_handle *handle, u64 ticket,
 	struct kwq_keyed_item *ki;
 
 	if (likely(ticket)) {
-		ki = is_over ? NULL : kwq_find_held(handle, ticket, kwq_ticket_hash(ticket));
+		ki = is_over ? NULL : kwq_find_held(handle, ticket);
 		return ki ?: ERR_PTR(-ESTALE);
 	}
 	ki = is_over ? NULL : kwq_keyed_find(handle->keyed, key);
@@ -423,7 +414,7 @@ int kwq_handle_end_locked(struct kwq_handle *handle, u64 ticket, const struct kw
 		ret = kwq_settle_locked(&keyed->queue, &handle->holder, &ki->item, done_flags, now);
 	else
 		ret = kwq_done_locked(&keyed->queue, &handle->holder, &ki->item, done_flags, now);
-	kwq_handout_end(handle, ki, kwq_ticket_hash(ki->ticket));
+	kwq_handout_end(handle, ki);
 	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }

@@ -22,20 +22,20 @@
 /**
  * kwq_find_held() - find an item by its ticket
  * @handle: the handle; its queue's lock held
- * @ticket: the ticket
- * @hash: hash of the ticket
+ * @ticket: the ticket; any number
  *
  * Return: the item, or NULL if this handle does not hold it.
  */
-struct kwq_keyed_item *kwq_find_held(struct kwq_handle *handle, u64 ticket, u32 hash)
+struct kwq_keyed_item *kwq_find_held(struct kwq_handle *handle, u64 ticket)
 {
-	struct kwq_node *node = *kwq_table_bucket(&handle->keyed->tickets, hash);
+	struct kwq_node *node = *kwq_table_bucket(&handle->keyed->table, kwq_ticket_hash(ticket));
 	struct kwq_keyed_item *ki;
 
 	for (; node; node = node->next) {
-		ki = container_of(node, struct kwq_keyed_item, by_ticket);
-		if (ki->ticket == ticket)
-			return ki->item.holder == &handle->holder ? ki : NULL;
+		ki = container_of(node, struct kwq_keyed_item, by_key);
+		/* Other items have an old ticket, or something else in its place. */
+		if (ki->item.state & KWQ_ITEM_PROCESSING && ki->ticket == ticket)
+			return kwq_handle_of(&ki->item) == handle ? ki : NULL;
 	}
 	return NULL;
 }
@@ -87,9 +87,7 @@ void kwq_handout_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki)
 
 	/* It was ready and is not dirty any more. */
 	kwq_board_forget(keyed, ki);
-	ki->ticket = ++keyed->last_ticket;
-	kwq_table_insert(&keyed->tickets, &ki->by_ticket,
-			 kwq_ticket_hash(ki->ticket));
+	ki->ticket = kwq_next_ticket(keyed, ki->hash);
 	kwq_line_join(&handle->held, &ki->held);
 	if (keyed->limits.lease)
 		begin_lease(keyed, ki);
@@ -101,15 +99,13 @@ void kwq_handout_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki)
  * kwq_handout_end() - take an item from its handle
  * @handle: the handle; its queue's lock held
  * @ki: the item
- * @hash: hash of its ticket
  */
-void kwq_handout_end(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash)
+void kwq_handout_end(struct kwq_handle *handle, struct kwq_keyed_item *ki)
 {
 	struct kwq_keyed *keyed = handle->keyed;
 
 	/* If it is dirty, it is ready now, and an add of it has another result (Q2). */
 	kwq_board_forget(keyed, ki);
-	kwq_table_remove(&keyed->tickets, &ki->by_ticket, hash);
 	kwq_line_leave(&handle->held, &ki->held);
 	if (keyed->limits.lease)
 		end_lease(ki);
@@ -118,7 +114,7 @@ void kwq_handout_end(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 h
 static void take_back(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
 {
 	lockdep_assert_held(&keyed->queue.lock);
-	kwq_handout_end(kwq_handle_of(&ki->item), ki, kwq_ticket_hash(ki->ticket));
+	kwq_handout_end(kwq_handle_of(&ki->item), ki);
 	kwq_abandon_locked(&keyed->queue, &ki->item, now);
 }
 

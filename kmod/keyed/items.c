@@ -107,7 +107,7 @@ u32 kwq_bytes_of_kmalloc(size_t size)
 u64 kwq_keyed_own_bytes(const char *name)
 {
 	return kwq_bytes_of_kmalloc(sizeof(struct kwq_keyed)) +
-	       kwq_bytes_of_kmalloc(2 * sizeof(struct kwq_table_top)) +
+	       kwq_bytes_of_kmalloc(sizeof(struct kwq_table_top)) +
 	       kwq_bytes_of_kmalloc(sizeof(struct kwq_rate_limiter)) +
 	       (*name ? kwq_bytes_of_kmalloc(strlen(name) + 1) : 0);
 }
@@ -634,29 +634,8 @@ static const struct kwq_table_ops ops_of_keys = {
 	.drop_page = free_page_of_keys,
 };
 
-static u32 hash_of_ticket(const struct kwq_node *node)
-{
-	return kwq_ticket_hash(container_of(node, struct kwq_keyed_item, by_ticket)->ticket);
-}
-
-static void *new_page_of_tickets(struct kwq_table *table)
-{
-	return kwq_keyed_new_page(container_of(table, struct kwq_keyed, tickets));
-}
-
-static void free_page_of_tickets(struct kwq_table *table, void *page)
-{
-	kwq_keyed_free_page(container_of(table, struct kwq_keyed, tickets), page);
-}
-
-static const struct kwq_table_ops ops_of_tickets = {
-	.hash = hash_of_ticket,
-	.new_page = new_page_of_tickets,
-	.drop_page = free_page_of_tickets,
-};
-
 /**
- * kwq_keyed_init_items() - initialise a queue's items and tables
+ * kwq_keyed_init_items() - initialise a queue's items and their table
  * @keyed: the queue
  *
  * Context: process; may sleep.
@@ -665,12 +644,11 @@ static const struct kwq_table_ops ops_of_tickets = {
 int kwq_keyed_init_items(struct kwq_keyed *keyed)
 {
 	/* Allocated apart: the queue just fits into one allocation. */
-	struct kwq_table_top *tops = kcalloc(2, sizeof(*tops), GFP_KERNEL_ACCOUNT);
+	struct kwq_table_top *top = kzalloc(sizeof(*top), GFP_KERNEL_ACCOUNT);
 
-	if (!tops)
+	if (!top)
 		return -ENOMEM;
-	kwq_table_init(&keyed->table, &tops[0], &ops_of_keys);
-	kwq_table_init(&keyed->tickets, &tops[1], &ops_of_tickets);
+	kwq_table_init(&keyed->table, top, &ops_of_keys);
 	keyed->items_have_more = keyed->limits.lease || keyed->limits.values ||
 				 keyed->limits.groups || keyed->limits.changes;
 	keyed->small_bytes = small_bytes[kwq_item_kind(keyed)];
@@ -684,7 +662,7 @@ int kwq_keyed_init_items(struct kwq_keyed *keyed)
 }
 
 /**
- * kwq_keyed_destroy_items() - free the tables and their items
+ * kwq_keyed_destroy_items() - free the items and their table
  * @keyed: the queue; nobody uses it any more
  *
  * Context: process; may sleep.
@@ -698,13 +676,8 @@ void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
 		free_in_table(keyed, kwq_table_empty_last(&keyed->table));
 		cond_resched();
 	}
-	while (keyed->tickets.nr_buckets) {
-		kwq_table_empty_last(&keyed->tickets);
-		cond_resched();
-	}
 	kwq_keyed_free_board(keyed);
 	kfree(keyed->changes);
-	/* The top levels of both tables. */
 	kfree(keyed->table.top);
 	kwq_keyed_destroy_order(keyed);
 }
@@ -954,7 +927,6 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 	ki->is_remembered = false;
 	ki->is_posted = false;
 	ki->is_added = false;
-	ki->ticket = 0;
 	ki->hash = key->hash;
 	ki->key_len = key->len;
 	memcpy(ki->key, key->bytes, key->len);

@@ -84,8 +84,7 @@ struct kwq_key {
  * @is_added: in a queue with changes, an add has coalesced, which is no change, since the follower
  *	read the item
  * @has_used_token: in a queue with changes, a hand-out had &kwq_change.token
- * @ticket: number of the hand-out while processing; 0 before the first one
- * @by_ticket: in &kwq_keyed.tickets while processing
+ * @ticket: of the hand-out, while processing: see kwq_ticket_hash()
  * @held: in &kwq_handle.held while processing
  * @remembered: in &kwq_keyed.remembered while idle
  * @key: the key; constant
@@ -109,7 +108,6 @@ struct kwq_keyed_item {
 	union {
 		struct {
 			u64 ticket;
-			struct kwq_node by_ticket;
 			struct hlist_node held;
 		};
 		struct list_head remembered;
@@ -304,7 +302,6 @@ struct kwq_sync {
  * @size_before: bytes of an allocation before the item; constant
  * @items_have_more: items have a lease, a value, a group or a change; constant
  * @table: L: items by key
- * @tickets: L: processing items by ticket
  * @nr_items: L: number of items, remembered ones included
  * @nr_bytes: L: bytes of these items and their values
  * @nr_values: L: number of items with a value
@@ -323,7 +320,7 @@ struct kwq_sync {
  * @outbox: the queue that adds go to, with a reference; NULL for this queue; constant
  * @outbox_rights: KWQ_RIGHT_* bits of the descriptor that gave @outbox; constant
  * @board_is_closed: L: a shut down has begun
- * @last_ticket: L: number of hand-outs; cannot wrap
+ * @hand_outs: L: number of hand-outs, above the bits of a ticket that find its item
  * @remembered: L: idle items with requeues, in the order in which they became idle
  * @nr_remembered: L: number of these items
  * @bytes_remembered: L: bytes of these items, part of @nr_bytes
@@ -356,12 +353,11 @@ struct kwq_keyed {
 	struct kwq_bulk of_core;
 	struct kwq_queue queue;
 	struct kwq_table table;
-	struct kwq_table tickets;
 	struct kwq_limits limits;
 	u64 nr_bytes;
 	u64 gone_bytes;
 	u64 own_bytes;
-	u64 last_ticket;
+	u64 hand_outs;
 	struct list_head remembered;
 	u64 bytes_remembered;
 	struct list_head leases;
@@ -836,25 +832,50 @@ static inline ktime_t kwq_keyed_begin(struct kwq_keyed *keyed, unsigned long *fl
 
 extern u64 kwq_ticket_factors[2];
 
-/**
- * kwq_ticket_hash() - hash a ticket
- * @ticket: the ticket
+/*
+ * A ticket is the number of a hand-out, and below it the KWQ_TABLE_BITS bits of the key's hash that
+ * choose a bucket of the table. So the table of keys finds tickets, too. The number has 40 bits:
+ * tickets go up for 2^40 hand-outs, and then start over.
  *
- * Tickets are consecutive numbers, but a consumer chooses which ones it keeps. It could
- * keep only tickets of one bucket, to make every walk under the lock long. So the hash
- * multiplies by a secret odd number, which scatters any two tickets (Dietzfelbinger and
- * others, "A Reliable Randomized Algorithm for the Closest-Pair Problem", 1997). But
- * tickets at equal distances keep equal distances, and may share few buckets. So the
- * product is folded and multiplied once more.
- *
- * Return: the hash.
+ * The bits of the hash are masked by the number, multiplied by secret odd numbers, because programs
+ * store tickets and show them to others, who must not see which keys share a bucket. Somebody with
+ * very many tickets might work out the secrets. But whoever may get items may also list them, and
+ * the place in the list already tells these bits (Q15). And whoever knows them can make no bucket
+ * longer than KWQ_TABLE_CHAIN.
  */
-static inline u32 kwq_ticket_hash(u64 ticket)
+#define KWQ_TICKET_STEP		BIT_ULL(KWQ_TABLE_BITS)
+
+static inline u32 kwq_ticket_mask(u64 ticket)
 {
-	u64 product = ticket * kwq_ticket_factors[0];
+	u64 product = (ticket >> KWQ_TABLE_BITS) * kwq_ticket_factors[0];
 
 	product ^= product >> 32;
 	return upper_32_bits(product * kwq_ticket_factors[1]);
+}
+
+/**
+ * kwq_ticket_hash() - find the bucket of a ticket
+ * @ticket: the ticket; any number
+ *
+ * Return: a hash for kwq_table_bucket(). Its lowest KWQ_TABLE_BITS bits are those of the key's.
+ */
+static inline u32 kwq_ticket_hash(u64 ticket)
+{
+	return lower_32_bits(ticket) ^ kwq_ticket_mask(ticket);
+}
+
+/**
+ * kwq_next_ticket() - make the ticket of a hand-out (O3)
+ * @keyed: the queue; its lock held
+ * @hash: the hash of the item's key
+ *
+ * Return: the ticket, which is not 0.
+ */
+static inline u64 kwq_next_ticket(struct kwq_keyed *keyed, u32 hash)
+{
+	keyed->hand_outs = (keyed->hand_outs + KWQ_TICKET_STEP) ?: KWQ_TICKET_STEP;
+	return keyed->hand_outs |
+	       ((hash ^ kwq_ticket_mask(keyed->hand_outs)) & (KWQ_TICKET_STEP - 1));
 }
 
 /**
@@ -1238,9 +1259,9 @@ static inline struct kwq_handle *kwq_handle_of(const struct kwq_item *item)
 }
 
 /* handout.c */
-struct kwq_keyed_item *kwq_find_held(struct kwq_handle *handle, u64 ticket, u32 hash);
+struct kwq_keyed_item *kwq_find_held(struct kwq_handle *handle, u64 ticket);
 void kwq_handout_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki);
-void kwq_handout_end(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash);
+void kwq_handout_end(struct kwq_handle *handle, struct kwq_keyed_item *ki);
 void kwq_handout_abandon(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 void kwq_handout_revoke(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 void kwq_handout_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);

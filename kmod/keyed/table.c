@@ -6,12 +6,13 @@
  * call changes only a few buckets, however large the table is, and the table's memory
  * follows the number of nodes.
  */
+#include <linux/bits.h>
 #include <linux/compiler.h>
 #include <linux/minmax.h>
 #include "table.h"
 
 #define SPAN		(KWQ_TABLE_FANOUT * KWQ_TABLE_FANOUT)
-#define MAX_BUCKETS	min_t(u64, (u64)KWQ_TABLE_SPANS * SPAN, 1U << 31)
+#define MAX_BUCKETS	min_t(u64, (u64)KWQ_TABLE_SPANS * SPAN, BIT(KWQ_TABLE_BITS))
 
 static bool is_own(u32 nr)
 {

@@ -25,9 +25,12 @@
 /* Number of buckets that a table always has. */
 #define KWQ_TABLE_MIN		64
 
+/* The most bits of a hash that choose a bucket, so a table has 16 million buckets at most. */
+#define KWQ_TABLE_BITS		24
+
 /*
  * Number of buckets in a page, and of pointers to such pages in a page. With pages of 4 KiB a
- * table can have 16 million buckets. The square of KWQ_TABLE_FANOUT has to fit into 32 bits.
+ * table has room for as many buckets as it may have. The square of KWQ_TABLE_FANOUT has to fit into 32 bits.
  * So on 32-bit machines with pages of 256 KiB only half of each page is used.
  */
 #define KWQ_TABLE_FANOUT	min_t(u32, PAGE_SIZE / sizeof(void *), SZ_32K)

@@ -1051,7 +1051,8 @@ struct kwq_advance_args {
 
 /**
  * struct kwq_got - one item that was handed out
- * @ticket:	identifies this hand-out; never 0, never reused in this queue.
+ * @ticket:	identifies this hand-out; never 0. It is higher than all before it in this queue,
+ *		until tickets start over after 2^40 hand-outs.
  * @key_len:	bytes of its key.
  * @priority:	its priority.
  * @abandoned:	how often it lost its holder, or its lease expired, since it was last done

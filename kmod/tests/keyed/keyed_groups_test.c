@@ -615,8 +615,7 @@ static void many_groups_come_and_go(struct kunit *test)
 	EXPECT_GROUPS(test, t, 0, 0);
 	KUNIT_EXPECT_EQ(test, kwq_groups_of(t->keyed)->table.nr_buckets, KWQ_TABLE_MIN);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, 0);
-	/* The table of tickets may have kept its pages. */
-	KUNIT_EXPECT_LE(test, t->keyed->own_bytes, own + 4 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, t->keyed->own_bytes, own);
 }
 
 /* Q10: groups are freed with the queue. */

@@ -191,7 +191,6 @@ static void expect_empty(struct kunit *test)
 	EXPECT_ITEMS(test, t, 0);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, 0);
 	expect_no_pages(test, &t->keyed->table);
-	expect_no_pages(test, &t->keyed->tickets);
 }
 
 /* ---- Keys ---- */
@@ -420,63 +419,52 @@ static void many_items_in_one_hold(struct kunit *test)
 	expect_empty(test);
 }
 
-/* More tickets than buckets, finished in reverse order; the other handle cannot finish them. */
+/* Finished in reverse order; the other handle cannot finish them. */
 static void many_tickets_in_any_order(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
+	u64 *tickets = kunit_kcalloc(test, NR_MANY, sizeof(*tickets), GFP_KERNEL);
 	__be32 bytes;
 	struct kwq_key key = { (u8 *)&bytes, sizeof(bytes) };
-	u64 ticket, first = 0;
 	int i, wrong = 0;
 
+	KUNIT_ASSERT_NOT_NULL(test, tickets);
 	for (i = 0; i < NR_MANY; i++) {
 		bytes = cpu_to_be32(i);
 		add(t, &key);
 		wrong += get_some(t, t->x, 1) != 1;
-		first = first ?: t->got[0].ticket;
-		wrong += t->got[0].ticket != first + i;
+		tickets[i] = t->got[0].ticket;
+		wrong += tickets[i] / KWQ_TICKET_STEP != i + 1;
 	}
-	KUNIT_EXPECT_EQ(test, t->keyed->tickets.nr_nodes, NR_MANY);
-	KUNIT_EXPECT_EQ(test, t->keyed->tickets.nr_buckets, NR_MANY);
-	for (ticket = first + NR_MANY; ticket-- > first;) {
-		wrong += kwq_handle_done(t->y, ticket, 0) != -ESTALE;
-		wrong += kwq_handle_done(t->x, ticket, 0) != KWQ_FINISHED;
-		wrong += kwq_handle_done(t->x, ticket, 0) != -ESTALE;
+	for (i = NR_MANY; i--;) {
+		wrong += kwq_handle_done(t->y, tickets[i], 0) != -ESTALE;
+		wrong += kwq_handle_done(t->x, tickets[i] ^ 1, 0) != -ESTALE;
+		wrong += kwq_handle_done(t->x, tickets[i] ^ BIT(23), 0) != -ESTALE;
+		wrong += kwq_handle_done(t->x, tickets[i] ^ BIT_ULL(63), 0) != -ESTALE;
+		wrong += kwq_handle_done(t->x, tickets[i], 0) != KWQ_FINISHED;
+		wrong += kwq_handle_done(t->x, tickets[i], 0) != -ESTALE;
 	}
 	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, U64_MAX, 0), -ESTALE);
-	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, first + (1ULL << 32), 0), -ESTALE);
 	KUNIT_EXPECT_EQ(test, wrong, 0);
 	expect_empty(test);
 }
 
-/* A consumer that keeps one ticket out of many fills as many buckets as others do. */
-static void tickets_that_are_kept_are_scattered(struct kunit *test)
+static void tickets_start_over(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
-	const struct kwq_table *table = &t->keyed->tickets;
-	const struct kwq_node *node;
-	__be32 bytes;
-	struct kwq_key key = { (u8 *)&bytes, sizeof(bytes) };
-	int i, len, longest = 0;
+	u64 last;
 
-	/* These tickets are equal in their lowest bits, by which buckets are selected. */
-	for (i = 0; i < KWQ_TABLE_MIN * KWQ_TABLE_MIN; i++) {
-		bytes = cpu_to_be32(i);
-		add(t, &key);
-		KUNIT_ASSERT_EQ(test, get_some(t, t->x, 1), 1);
-		if (t->got[0].ticket % KWQ_TABLE_MIN)
-			kwq_handle_done(t->x, t->got[0].ticket, 0);
-	}
-	KUNIT_EXPECT_EQ(test, table->nr_nodes, KWQ_TABLE_MIN);
-	KUNIT_EXPECT_EQ(test, table->nr_buckets, KWQ_TABLE_MIN);
-	for (i = 0; i < KWQ_TABLE_MIN; i++) {
-		len = 0;
-		for (node = table->top->own[i]; node; node = node->next)
-			len++;
-		longest = max(longest, len);
-	}
-	/* Far beyond what chance would produce. */
-	KUNIT_EXPECT_LT(test, longest, KWQ_TABLE_MIN / 3);
+	/* O3: after 2^40 hand-outs, and never with 0 */
+	t->keyed->hand_outs = -2 * KWQ_TICKET_STEP;
+	add(t, KEY("a"));
+	add(t, KEY("b"));
+	EXPECT_FETCH(test, t, t->x, "a");
+	last = t->got[0].ticket;
+	KUNIT_EXPECT_EQ(test, last / KWQ_TICKET_STEP, BIT_ULL(40) - 1);
+	EXPECT_FETCH(test, t, t->x, "b");
+	KUNIT_EXPECT_EQ(test, t->got[0].ticket / KWQ_TICKET_STEP, 1);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, last, 0), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
 }
 
 /* Replaces kwq_new_page(). */
@@ -1081,7 +1069,7 @@ static void done_and_get_is_one_hold(struct kunit *test)
 	struct keyed_test *t = test->priv;
 	wait_queue_head_t *getters = &t->keyed->queue.getters;
 	struct sleeper s = {};
-	u64 ticket;
+	u64 ticket, again;
 
 	/* Q4 Q5: no wake-up for an item that is got again in the hold that requeued it. */
 	add(t, KEY("a"));
@@ -1092,7 +1080,8 @@ static void done_and_get_is_one_hold(struct kunit *test)
 	ticket = t->got[0].ticket;
 	KUNIT_EXPECT_EQ(test, done_and_get(t, ticket, 8), KWQ_REQUEUED);
 	KUNIT_EXPECT_EQ(test, t->nr_got, 1);
-	KUNIT_EXPECT_GT(test, t->got[0].ticket, ticket);
+	again = t->got[0].ticket;
+	KUNIT_EXPECT_GT(test, again, ticket);
 	KUNIT_EXPECT_EQ(test, s.wakes, 0);
 
 	/* A failed done does not prevent the get of ready items. */
@@ -1106,7 +1095,7 @@ static void done_and_get_is_one_hold(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, done_and_get(t, t->got[0].ticket, 8), KWQ_FINISHED);
 	KUNIT_EXPECT_EQ(test, t->nr_got, 0);
 	add(t, KEY("long"));
-	KUNIT_EXPECT_EQ(test, done_and_get(t, ticket + 1, 3), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, done_and_get(t, again, 3), KWQ_FINISHED);
 	KUNIT_EXPECT_EQ(test, t->nr_got, 0);
 	remove_wait_queue(getters, &s.entry);
 	EXPECT_ITEMS(test, t, 1);
@@ -1976,22 +1965,50 @@ static void no_memory_for_a_larger_table(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wrong, 0);
 }
 
-/* Without pages items are handed out all the same. */
-static void no_memory_for_tickets(struct kunit *test)
+/* O3: a hand-out needs no page. Without more than its first buckets, the table finds each ticket. */
+static void tickets_in_one_bucket(struct kunit *test)
 {
+	const u32 low = KWQ_TABLE_MIN - 1;
 	struct keyed_test *t = test->priv;
-	int i, wrong = 0;
+	u64 tickets[KWQ_TABLE_MIN + 1], old;
+	int i, j = 0;
 
-	for (i = 0; i <= 16 * KWQ_TABLE_MIN; i++)
-		wrong += add_numbered(t, i) != KWQ_ADDED;
 	leave_pages(test, 0);
-	for (i = 0; i < 16 * KWQ_TABLE_MIN; i++)
-		wrong += get_some(t, t->x, 1) != 1;
-	KUNIT_EXPECT_EQ(test, wrong, 0);
-	KUNIT_EXPECT_EQ(test, t->keyed->tickets.nr_buckets, KWQ_TABLE_MIN);
-	leave_all_pages(test);
+	for (i = 0; i <= KWQ_TABLE_MIN; i++) {
+		KUNIT_ASSERT_EQ(test, add_numbered(t, i), KWQ_ADDED);
+		KUNIT_ASSERT_EQ(test, get_some(t, t->x, 1), 1);
+		tickets[i] = t->got[0].ticket;
+	}
+	KUNIT_EXPECT_EQ(test, t->keyed->table.nr_buckets, KWQ_TABLE_MIN);
+	/* At least two of them share a bucket. */
+	for (i = 1; i <= KWQ_TABLE_MIN; i++) {
+		for (j = 0; j < i; j++)
+			if (!((kwq_ticket_hash(tickets[i]) ^ kwq_ticket_hash(tickets[j])) & low))
+				break;
+		if (j < i)
+			break;
+	}
+	KUNIT_ASSERT_LE(test, i, KWQ_TABLE_MIN);
+
+	/* The number of one for the key of the other, and a ticket that is done. */
+	old = tickets[j] - tickets[j] % KWQ_TICKET_STEP;
+	old |= (kwq_ticket_hash(tickets[i]) ^ kwq_ticket_mask(old)) % KWQ_TICKET_STEP;
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, old, 0), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, tickets[i], 0), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, tickets[i], 0), -ESTALE);
+	KUNIT_EXPECT_EQ(test, t->x->holder.nr_held, KWQ_TABLE_MIN);
+	/* Old tickets of a key that waits, is ready, and is handed out again. */
+	old = tickets[j];
+	add_after(t, &(struct kwq_key){ (u8 *)&(__be32){ cpu_to_be32(j) }, 4 }, 10);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, old, 0), KWQ_STILL_WAITING);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, old, 0), -ESTALE);
+	KUNIT_EXPECT_EQ(test, add_numbered(t, j), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, old, 0), -ESTALE);
 	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 1), 1);
-	KUNIT_EXPECT_GT(test, t->keyed->tickets.nr_buckets, KWQ_TABLE_MIN);
+	KUNIT_EXPECT_GT(test, t->got[0].ticket, tickets[KWQ_TABLE_MIN]);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, old, 0), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, t->got[0].ticket, 0), KWQ_STILL_WAITING);
+	leave_all_pages(test);
 }
 
 #ifdef CONFIG_FAILSLAB
@@ -2641,7 +2658,8 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(keys_of_one_hash),
 	KUNIT_CASE(many_items_in_one_hold),
 	KUNIT_CASE(many_tickets_in_any_order),
-	KUNIT_CASE(tickets_that_are_kept_are_scattered),
+	KUNIT_CASE(tickets_start_over),
+	KUNIT_CASE(tickets_in_one_bucket),
 	KUNIT_CASE(no_more_keys_than_can_be_found),
 	KUNIT_CASE(trace_shows_the_keys_beginning),
 	KUNIT_CASE(item_is_there_until_it_is_idle),
@@ -2700,7 +2718,6 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(counts_stay_where_they_do_not_make_room),
 	KUNIT_CASE(old_counts_are_let_go),
 	KUNIT_CASE(no_memory_for_a_larger_table),
-	KUNIT_CASE(no_memory_for_tickets),
 #ifdef CONFIG_FAILSLAB
 	KUNIT_CASE(no_memory_for_an_item),
 	KUNIT_CASE(no_memory_for_a_queue),

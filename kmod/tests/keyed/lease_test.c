@@ -176,28 +176,6 @@ static void lost_at_the_lease_s_end_and_not_before(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), KTIME_MAX);
 }
 
-/* A consumer that only gets, and lets its leases expire, does not accumulate pages. */
-static void tickets_leave_no_pages(struct kunit *test)
-{
-	struct lease_test *t = test->priv;
-	__be32 bytes;
-	struct kwq_key key = { (u8 *)&bytes, sizeof(bytes) };
-	int i, round, missed = 0;
-
-	for (i = 0; i < NR_MANY; i++) {
-		bytes = cpu_to_be32(i);
-		KUNIT_ASSERT_EQ(test, add(t, &key), KWQ_ADDED);
-	}
-	for (round = 0; round < 3; round++) {
-		for (i = 0; i < NR_MANY; i++)
-			missed += !get(t, t->x);
-		KUNIT_EXPECT_EQ(test, t->keyed->tickets.nr_buckets, NR_MANY);
-		advance(t, LEASE);
-		KUNIT_EXPECT_EQ(test, t->keyed->tickets.nr_buckets, KWQ_TABLE_MIN);
-	}
-	KUNIT_EXPECT_EQ(test, missed, 0);
-}
-
 static void stale_after_the_same_handle_got_it_again(struct kunit *test)
 {
 	struct lease_test *t = test->priv;
@@ -764,7 +742,6 @@ static void lease_s_end_wakes_a_getter(struct kunit *test)
 
 static struct kunit_case lease_test_cases[] = {
 	KUNIT_CASE(lost_at_the_lease_s_end_and_not_before),
-	KUNIT_CASE(tickets_leave_no_pages),
 	KUNIT_CASE(stale_after_the_same_handle_got_it_again),
 	KUNIT_CASE(extension_begins_the_lease_again),
 	KUNIT_CASE(leases_end_in_the_order_of_their_ends),
