@@ -130,11 +130,13 @@ void kwq_handout_abandon(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, kti
 	kwq_keyed_settle(keyed, ki, now);
 }
 
-/* Tells the holder of an item that it is about to lose it. */
-static void tell_holder(struct kwq_keyed *keyed, const struct kwq_keyed_item *ki)
+/*
+ * Notes that the holder of an item is about to lose it. The caller tells pollers once for all that
+ * are lost in this hold, because each time wakes all of them (O8).
+ */
+static void note_loss(const struct kwq_keyed_item *ki)
 {
 	kwq_handle_of(&ki->item)->has_lost = true;
-	kwq_tell_pollers_locked(&keyed->queue, EPOLLPRI);
 }
 
 /**
@@ -142,10 +144,13 @@ static void tell_holder(struct kwq_keyed *keyed, const struct kwq_keyed_item *ki
  * @keyed: the queue; its lock held
  * @ki: a processing item; the caller removes and settles it in the same hold
  * @now: current time
+ *
+ * The unlock tells the pollers.
  */
 void kwq_handout_revoke(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
 {
-	tell_holder(keyed, ki);
+	note_loss(ki);
+	keyed->owes |= KWQ_OWES_LOSSES;
 	take_back(keyed, ki, now);
 }
 
@@ -200,9 +205,11 @@ bool kwq_handouts_expire(struct kwq_keyed *keyed, ktime_t now)
 		ki = next_expired(keyed, now);
 		if (!ki)
 			break;
-		tell_holder(keyed, ki);
+		note_loss(ki);
 		kwq_handout_abandon(keyed, ki, now);
 	}
+	if (n)
+		kwq_tell_pollers_locked(&keyed->queue, EPOLLPRI);
 	if (n == KWQ_READY_PER_HOLD)
 		return true;
 	lease = first_lease(keyed);

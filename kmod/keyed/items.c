@@ -1024,7 +1024,9 @@ static noinline void pay_and_unlock(struct kwq_keyed *keyed, unsigned long flags
 	if (kwq_keyed_may_tell_adders(keyed))
 		kwq_tell_adders_locked(keyed);
 	keyed->gone_values = NULL;
-	keyed->owes &= ~KWQ_OWES_VALUES;
+	if (keyed->owes & KWQ_OWES_LOSSES)
+		kwq_tell_pollers_locked(&keyed->queue, EPOLLPRI);
+	keyed->owes &= ~(KWQ_OWES_VALUES | KWQ_OWES_LOSSES);
 	/* Not before the memory is free, because somebody waits for it with the bytes. */
 	bytes = keyed->gone_bytes;
 	keyed->gone_bytes = 0;

@@ -232,12 +232,13 @@ struct kwq_limits {
  * Duties of the next unlock, besides the usual ones. ROOM: an add or a poll found no room, so
  * pollers have to be told of room. VALUES: @gone_values have to be freed. SWEEP: the queue has
  * groups, and each unlock frees those that nobody uses any more. ADDERS: adds wait for room, and
- * have to be told of it.
+ * have to be told of it. LOSSES: items were revoked, and pollers of their holders have to be told.
  */
 #define KWQ_OWES_ROOM	BIT(0)
 #define KWQ_OWES_VALUES	BIT(1)
 #define KWQ_OWES_SWEEP	BIT(2)
 #define KWQ_OWES_ADDERS	BIT(3)
+#define KWQ_OWES_LOSSES	BIT(4)
 
 /**
  * struct kwq_changes - the changes of a queue: see changes.c

@@ -353,6 +353,39 @@ static void revoked_item_is_gone(struct kunit *test)
 	remove_wait_queue(&t->keyed->of_queue.pollers, &p.entry);
 }
 
+static void revokes_of_a_hold_wake_once(struct kunit *test)
+{
+	static const char *const keys[] = { "a", "b", "c" };
+	struct grants_test *t = test->priv;
+	struct poller p = {};
+	unsigned long flags;
+	int i;
+
+	/* O8: each wake-up is of all pollers. */
+	for (i = 0; i < ARRAY_SIZE(keys); i++) {
+		grant(t->keyed, keys[i], KWQ_IS_READY, 5);
+		token_of_next(test);
+	}
+	init_waitqueue_func_entry(&p.entry, count_wake);
+	add_wait_queue(&t->keyed->of_queue.pollers, &p.entry);
+	spin_lock_irqsave(&t->keyed->queue.lock, flags);
+	for (i = 0; i < ARRAY_SIZE(keys); i++) {
+		struct kwq_key key = { (const u8 *)keys[i], 1 };
+
+		kwq_key_hash(&key);
+		kwq_keyed_remove_locked(t->keyed, &key, KWQ_REMOVE_REVOKE, 0,
+					kwq_now_locked(&t->keyed->queue));
+	}
+	kwq_keyed_unlock(t->keyed, flags);
+	KUNIT_EXPECT_EQ(test, p.wakes, 1);
+	KUNIT_EXPECT_TRUE(test, t->x->has_lost);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 0);
+	/* A hold without one wakes nobody. */
+	add_to(t->keyed, "d");
+	KUNIT_EXPECT_EQ(test, p.wakes, 1);
+	remove_wait_queue(&t->keyed->of_queue.pollers, &p.entry);
+}
+
 static void revoke_of_any_other_item_is_a_remove(struct kunit *test)
 {
 	struct grants_test *t = test->priv;
@@ -541,6 +574,7 @@ static struct kunit_case grants_cases[] = {
 	KUNIT_CASE(restore_that_changes_nothing_brings_no_token),
 	KUNIT_CASE(token_needs_a_queue_with_changes),
 	KUNIT_CASE(revoked_item_is_gone),
+	KUNIT_CASE(revokes_of_a_hold_wake_once),
 	KUNIT_CASE(revoke_of_any_other_item_is_a_remove),
 	KUNIT_CASE(revoked_item_that_was_due_to_die_is_gone),
 	KUNIT_CASE(end_of_a_lease_tells_the_holder),

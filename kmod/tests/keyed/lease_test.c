@@ -2,6 +2,7 @@
 /* Leases (O3): handout.c, and the requests in handle.c that use them, on a manual clock. */
 #include <kunit/test.h>
 #include <linux/err.h>
+#include <linux/poll.h>
 #include <linux/slab.h>
 #include "tests/core/core_check.h"
 #include "keyed_ops.h"
@@ -541,24 +542,42 @@ static void value_lost_too_often_after_a_shut_down_is_freed(struct kunit *test)
 	kwq_test_wait_until(test, !READ_ONCE(t->keyed->gone_values));
 }
 
+struct poller {
+	wait_queue_entry_t entry;
+	int wakes;
+};
+
+static int count_wake_of_losses(wait_queue_entry_t *entry, unsigned int mode, int flags, void *key)
+{
+	if (key_to_poll(key) & EPOLLPRI)
+		container_of(entry, struct poller, entry)->wakes++;
+	return 1;
+}
+
 static void many_end_in_pieces(struct kunit *test)
 {
 	struct lease_test *t = test->priv;
 	struct kwq_queue *q = &t->keyed->queue;
+	struct poller p = {};
 	struct kwq_key key;
 	u32 i;
 
-	/* D6: no item comes back before all others are served. */
+	/* D6: no item comes back before all others are served. O8: pollers are told once a hold. */
+	init_waitqueue_func_entry(&p.entry, count_wake_of_losses);
+	add_wait_queue(&t->keyed->of_queue.pollers, &p.entry);
 	key = (struct kwq_key){ (u8 *)&i, sizeof(i) };
 	for (i = 0; i < NR_MANY; i++)
 		add(t, &key);
 	KUNIT_ASSERT_EQ(test, get_some(t, t->x, NR_MANY), NR_MANY);
 	KUNIT_EXPECT_TRUE(test, kwq_advance_some(q, LEASE));
 	KUNIT_EXPECT_EQ(test, kwq_len(q), KWQ_READY_PER_HOLD);
+	KUNIT_EXPECT_EQ(test, p.wakes, 1);
 	KUNIT_EXPECT_TRUE(test, kwq_advance_some(q, LEASE));
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 2 * KWQ_READY_PER_HOLD);
 	KUNIT_EXPECT_FALSE(test, kwq_advance_some(q, LEASE));
 	KUNIT_EXPECT_EQ(test, kwq_len(q), NR_MANY);
+	KUNIT_EXPECT_EQ(test, p.wakes, 3);
+	remove_wait_queue(&t->keyed->of_queue.pollers, &p.entry);
 	KUNIT_EXPECT_EQ(test, t->x->holder.nr_held, 0);
 }
 
