@@ -12,14 +12,14 @@
 
 /**
  * kwq_core_set_aging() - let items age (Q17)
- * @core: the core; after kwq_core_set_order()
+ * @core: the core; large
  * @aging: after this time in ns a ready item counts as one priority higher, and so on; 0 for never
  *
  * May be called at any time. Nothing becomes ready by it, and nobody has to be woken.
  */
 void kwq_core_set_aging(struct kwq_core *core, u64 aging)
 {
-	struct kwq_order *order = kwq_bulk_of(core)->order;
+	struct kwq_order *order = &kwq_bulk_of(core)->order;
 
 	order->aging = aging;
 	WRITE_ONCE(core->form, aging || order->grouped ? KWQ_LARGE_ORDERED : KWQ_LARGE);
@@ -33,7 +33,7 @@ void kwq_core_set_aging(struct kwq_core *core, u64 aging)
  */
 bool kwq_core_ages(const struct kwq_core *core)
 {
-	return core->form == KWQ_LARGE_ORDERED && kwq_bulk_of(core)->order->aging;
+	return core->form == KWQ_LARGE_ORDERED && kwq_bulk_of(core)->order.aging;
 }
 
 /*
@@ -54,11 +54,11 @@ unsigned int kwq_core_most_gets(const struct kwq_core *core)
 	unsigned int looks = 1;
 	int lane;
 
-	if (!bulk->order || !bulk->order->aging)
+	if (!bulk->order.aging)
 		return UINT_MAX;
 	for (lane = 0; lane < KWQ_NR_LANES; lane++)
 		looks += hweight64(READ_ONCE(bulk->occupied[lane]));
-	if (bulk->order->grouped)
+	if (bulk->order.grouped)
 		looks += KWQ_NR_LANES * KWQ_NR_PRIORITIES;
 	return LOOKS_PER_HOLD / looks;
 }
@@ -111,7 +111,7 @@ static struct kwq_item *oldest_of_bands(const struct kwq_bulk *bulk, ktime_t now
 	for (lane = 0; lane < KWQ_NR_LANES; lane++) {
 		for (occupied = bulk->occupied[lane]; occupied; occupied &= ~BIT_ULL(level)) {
 			level = fls64(occupied) - 1;
-			consider(&best, kwq_first_of_band(bulk, lane, level), bulk->order->aging,
+			consider(&best, kwq_first_of_band(bulk, lane, level), bulk->order.aging,
 				 now);
 		}
 	}
@@ -140,10 +140,10 @@ struct kwq_item *kwq_order_first(const struct kwq_core *core, ktime_t now)
 	const struct kwq_bulk *bulk = kwq_bulk_of(core);
 	struct kwq_item *item;
 
-	if (!bulk->order->aging)
+	if (!bulk->order.aging)
 		return kwq_first_of_bands(bulk);
 	item = oldest_of_bands(bulk, now);
-	if (item && bulk->order->grouped)
-		item = oldest_of_levels(item, bulk->order->aging, now);
+	if (item && bulk->order.grouped)
+		item = oldest_of_levels(item, bulk->order.aging, now);
 	return item;
 }

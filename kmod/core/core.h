@@ -188,7 +188,6 @@ bool kwq_core_resume(struct kwq_core *core);
 bool kwq_core_set_term(struct kwq_core *core, ktime_t term);
 bool kwq_core_end_term(struct kwq_core *core, ktime_t now);
 struct kwq_item *kwq_core_next_lost(const struct kwq_core *core);
-void kwq_core_set_order(struct kwq_core *core, struct kwq_order *order);
 unsigned int kwq_core_most_gets(const struct kwq_core *core);
 void kwq_core_set_aging(struct kwq_core *core, u64 aging);
 bool kwq_core_ages(const struct kwq_core *core);
@@ -260,7 +259,7 @@ static inline bool kwq_core_refuses(const struct kwq_core *core, const struct kw
  */
 static inline bool kwq_core_is_grouped(const struct kwq_core *core)
 {
-	return core->form == KWQ_LARGE_ORDERED && kwq_bulk_of(core)->order->grouped;
+	return core->form == KWQ_LARGE_ORDERED && kwq_bulk_of(core)->order.grouped;
 }
 
 /**
@@ -275,7 +274,7 @@ static inline u32 kwq_core_nr_offered(const struct kwq_core *core)
 {
 	if (likely(core->form != KWQ_LARGE_ORDERED))
 		return core->nr_ready;
-	return core->nr_ready - kwq_bulk_of(core)->order->nr_blocked;
+	return core->nr_ready - kwq_bulk_of(core)->order.nr_blocked;
 }
 
 /**

@@ -43,23 +43,6 @@ void kwq_grouped_item_init(struct kwq_grouped_item *grouped, struct kwq_group *g
 }
 EXPORT_SYMBOL_GPL(kwq_grouped_item_init);
 
-/**
- * kwq_core_set_order() - give a core what it needs for groups and aging
- * @core: the core; large
- * @order: memory for it; initialised here, without groups and without aging
- */
-void kwq_core_set_order(struct kwq_core *core, struct kwq_order *order)
-{
-	order->aging = 0;
-	order->group_limit = 0;
-	order->nr_blocked = 0;
-	order->grouped = false;
-	kwq_line_init(&order->blocked);
-	kwq_line_init(&order->unused);
-	kwq_group_init(&order->ungrouped);
-	kwq_bulk_of(core)->order = order;
-}
-
 static struct kwq_member *member_of(const struct kwq_item *item)
 {
 	return &container_of(item, struct kwq_grouped_item, item)->member;
@@ -72,7 +55,7 @@ static struct kwq_item *item_of_level(const struct rb_node *node)
 
 static struct kwq_order *order_of(const struct kwq_core *core)
 {
-	return kwq_bulk_of(core)->order;
+	return &kwq_bulk_of(core)->order;
 }
 
 static struct kwq_group *group_of(const struct kwq_core *core, const struct kwq_item *item)
@@ -208,9 +191,9 @@ static struct kwq_line *line_of(struct kwq_bulk *bulk, const struct kwq_group *g
 	case KWQ_GROUP_IN_BAND:
 		return &bulk->bands[group->lane][kwq_level_of(group->priority)];
 	case KWQ_GROUP_BLOCKED:
-		return &bulk->order->blocked;
+		return &bulk->order.blocked;
 	case KWQ_GROUP_UNUSED:
-		return &bulk->order->unused;
+		return &bulk->order.unused;
 	}
 	return NULL;
 }
@@ -429,7 +412,7 @@ void kwq_core_set_group(struct kwq_core *core, struct kwq_item *item, struct kwq
 
 /**
  * kwq_core_group_items() - let a core have groups (Q16)
- * @core: the core; after kwq_core_set_order(), and no item is in it
+ * @core: the core; large, and no item is in it
  * @limit: most items of one group that are processing at once; 0 for no limit
  *
  * From now on, each of its items is a &struct kwq_grouped_item.
@@ -453,7 +436,7 @@ struct kwq_item *kwq_first_of_band(const struct kwq_bulk *bulk, enum kwq_lane la
 {
 	const struct kwq_line *band = &bulk->bands[lane][level];
 
-	if (!bulk->order || !bulk->order->grouped)
+	if (!bulk->order.grouped)
 		return kwq_line_first(band, struct kwq_item, node);
 	return kwq_group_first(kwq_line_first(band, struct kwq_group, node));
 }
@@ -483,7 +466,7 @@ struct kwq_item *kwq_first_blocked(const struct kwq_core *core)
 {
 	const struct kwq_order *order = order_of(core);
 
-	if (!order || kwq_line_is_empty(&order->blocked))
+	if (kwq_line_is_empty(&order->blocked))
 		return NULL;
 	return kwq_group_first(kwq_line_first(&order->blocked, struct kwq_group, node));
 }

@@ -3,8 +3,6 @@
  * The order in which KWQ_LARGE_ORDERED hands items out: by groups (Q16), by age (Q17), or both.
  * Only core.c calls these functions. They take no lock, read no clock and allocate nothing.
  *
- * The state of both is in a struct kwq_order, which the owner of the core provides.
- *
  * Groups: a group links its ready items by priority and lane. The items of one priority and lane
  * are its level. They form a ring through their @link, without a head. Only the first item of a
  * ring is in the group's tree of levels, which so has at most 128 nodes.

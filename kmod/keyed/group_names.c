@@ -46,24 +46,15 @@ u32 kwq_keyed_group_bytes(u32 len)
 	return kwq_bytes_of_kmalloc(struct_size_t(struct kwq_keyed_group, name, len));
 }
 
-static size_t size_of_order(const struct kwq_limits *limits)
-{
-	if (limits->groups)
-		return sizeof(struct kwq_keyed_groups);
-	return limits->aging ? sizeof(struct kwq_order) : 0;
-}
-
 /**
- * kwq_keyed_order_bytes() - memory of a queue for groups and aging
+ * kwq_keyed_groups_bytes() - memory of a queue for groups
  * @limits: limits of the queue
  *
  * Return: the number of bytes, without those of the groups themselves.
  */
-u64 kwq_keyed_order_bytes(const struct kwq_limits *limits)
+u64 kwq_keyed_groups_bytes(const struct kwq_limits *limits)
 {
-	size_t size = size_of_order(limits);
-
-	return size ? kwq_bytes_of_kmalloc(size) : 0;
+	return limits->groups ? kwq_bytes_of_kmalloc(sizeof(struct kwq_keyed_groups)) : 0;
 }
 
 /**
@@ -75,24 +66,19 @@ u64 kwq_keyed_order_bytes(const struct kwq_limits *limits)
  */
 int kwq_keyed_init_order(struct kwq_keyed *keyed)
 {
-	const struct kwq_limits *limits = &keyed->limits;
 	struct kwq_core *core = &keyed->queue.core;
 	struct kwq_keyed_groups *groups;
 
-	static_assert(offsetof(struct kwq_keyed_groups, order) == 0);
-	if (!size_of_order(limits))
+	kwq_core_set_aging(core, keyed->limits.aging);
+	if (!keyed->limits.groups)
 		return 0;
-	groups = kzalloc(size_of_order(limits), GFP_KERNEL_ACCOUNT);
+	groups = kzalloc(sizeof(*groups), GFP_KERNEL_ACCOUNT);
 	if (!groups)
 		return -ENOMEM;
-	kwq_core_set_order(core, &groups->order);
-	if (limits->aging)
-		kwq_core_set_aging(core, limits->aging);
-	if (!limits->groups)
-		return 0;
-	kwq_core_group_items(core, limits->group_limit);
 	groups->keyed = keyed;
 	kwq_table_init(&groups->table, &groups->top, &ops_of_groups);
+	keyed->groups = groups;
+	kwq_core_group_items(core, keyed->limits.group_limit);
 	keyed->owes |= KWQ_OWES_SWEEP;
 	return 0;
 }
@@ -102,7 +88,7 @@ static struct kwq_keyed_group *find(struct kwq_keyed *keyed, const struct kwq_ke
 	struct kwq_keyed_group *kg;
 	struct kwq_node *node;
 
-	for (node = *kwq_table_bucket(&kwq_groups_of(keyed)->table, name->hash); node;
+	for (node = *kwq_table_bucket(&keyed->groups->table, name->hash); node;
 	     node = node->next) {
 		kg = group_of_node(node);
 		if (kg->hash == name->hash && kg->len == name->len &&
@@ -151,7 +137,7 @@ static void insert(struct kwq_keyed *keyed, const struct kwq_key *name,
 	kg->len = name->len;
 	memcpy(kg->name, name->bytes, name->len);
 	keyed->nr_bytes += kwq_keyed_group_bytes(name->len);
-	kwq_table_insert(&kwq_groups_of(keyed)->table, &kg->by_name, kg->hash);
+	kwq_table_insert(&keyed->groups->table, &kg->by_name, kg->hash);
 }
 
 /**
@@ -248,7 +234,7 @@ const struct kwq_keyed_group *kwq_keyed_group_of(const struct kwq_keyed *keyed,
  */
 void kwq_keyed_sweep_groups(struct kwq_keyed *keyed, struct kwq_swept *swept)
 {
-	struct kwq_table *table = &kwq_groups_of(keyed)->table;
+	struct kwq_table *table = &keyed->groups->table;
 	struct kwq_keyed_group *kg;
 	struct kwq_group *group;
 	int n;
@@ -292,22 +278,22 @@ void kwq_keyed_free_swept(const struct kwq_swept *swept)
 }
 
 /**
- * kwq_keyed_destroy_order() - free a queue's groups
+ * kwq_keyed_destroy_groups() - free a queue's groups
  * @keyed: the queue; nobody uses it any more
  *
  * Context: process; may sleep.
  */
-void kwq_keyed_destroy_order(struct kwq_keyed *keyed)
+void kwq_keyed_destroy_groups(struct kwq_keyed *keyed)
 {
 	struct kwq_table *table;
 
-	/* A queue that could not be created may lack the memory for it. */
-	if (keyed->limits.groups && keyed->of_core.order) {
-		table = &kwq_groups_of(keyed)->table;
-		while (table->nr_buckets) {
-			free_groups(kwq_table_empty_last(table));
-			cond_resched();
-		}
+	/* NULL also in a queue that could not be created. */
+	if (!keyed->groups)
+		return;
+	table = &keyed->groups->table;
+	while (table->nr_buckets) {
+		free_groups(kwq_table_empty_last(table));
+		cond_resched();
 	}
-	kfree(keyed->of_core.order);
+	kfree(keyed->groups);
 }

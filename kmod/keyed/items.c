@@ -679,7 +679,7 @@ void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
 	kwq_keyed_free_board(keyed);
 	kfree(keyed->changes);
 	kfree(keyed->table.top);
-	kwq_keyed_destroy_order(keyed);
+	kwq_keyed_destroy_groups(keyed);
 }
 
 static noinline void leave_remembered(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)

@@ -279,7 +279,7 @@ int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key
 			return -EOPNOTSUPP;
 		kwq_keyed_find_group(keyed, extras);
 		if (!extras->found && extras->group.len &&
-		    kwq_table_is_full(&kwq_groups_of(keyed)->table, extras->group.hash))
+		    kwq_table_is_full(&keyed->groups->table, extras->group.hash))
 			return -ENOMEM;
 	}
 	if (!ki && kwq_table_is_full(&keyed->table, key->hash))

@@ -185,8 +185,6 @@ struct kwq_keyed_group {
 
 /**
  * struct kwq_keyed_groups - the groups of a queue
- * @order: what the core knows of groups and aging. A queue with aging, but without groups, has only
- *	this
  * @keyed: the queue; constant
  * @table: groups by name
  * @top: top level of the table
@@ -194,7 +192,6 @@ struct kwq_keyed_group {
  * Protected by the queue's lock.
  */
 struct kwq_keyed_groups {
-	struct kwq_order order;
 	struct kwq_keyed *keyed;
 	struct kwq_table table;
 	struct kwq_table_top top;
@@ -318,6 +315,7 @@ struct kwq_sync {
  * @board: L: the board; NULL before a program asks for it; constant after that, and then also read
  *	without the lock
  * @changes: what is known of changes; NULL in a queue without them; constant
+ * @groups: its groups; NULL in a queue without them; constant
  * @outbox: the queue that adds go to, with a reference; NULL for this queue; constant
  * @outbox_rights: KWQ_RIGHT_* bits of the descriptor that gave @outbox; constant
  * @board_is_closed: L: a shut down has begun
@@ -365,6 +363,7 @@ struct kwq_keyed {
 	wait_queue_head_t adders;
 	struct kwq_keyed_board *board;
 	struct kwq_changes *changes;
+	struct kwq_keyed_groups *groups;
 	struct kwq_keyed *outbox;
 	u64 expired;
 	struct kwq_node *gone;
@@ -1048,9 +1047,9 @@ int kwq_keyed_list(struct kwq_keyed *keyed, struct kwq_list_request *request,
 u64 kwq_keyed_oldest(struct kwq_keyed *keyed, u8 state, ktime_t now);
 
 /* group_names.c */
-u64 kwq_keyed_order_bytes(const struct kwq_limits *limits);
+u64 kwq_keyed_groups_bytes(const struct kwq_limits *limits);
 int kwq_keyed_init_order(struct kwq_keyed *keyed);
-void kwq_keyed_destroy_order(struct kwq_keyed *keyed);
+void kwq_keyed_destroy_groups(struct kwq_keyed *keyed);
 bool kwq_keyed_lacks_group(struct kwq_keyed *keyed, const struct kwq_extras *extras,
 			   struct kwq_stock *stock);
 void kwq_keyed_find_group(struct kwq_keyed *keyed, struct kwq_extras *extras);
@@ -1066,17 +1065,6 @@ void kwq_keyed_sweep_groups(struct kwq_keyed *keyed, struct kwq_swept *swept);
 void kwq_keyed_free_swept(const struct kwq_swept *swept);
 
 /**
- * kwq_groups_of() - the groups of a queue
- * @keyed: the queue; with groups
- *
- * Return: the groups.
- */
-static inline struct kwq_keyed_groups *kwq_groups_of(const struct kwq_keyed *keyed)
-{
-	return container_of(keyed->of_core.order, struct kwq_keyed_groups, order);
-}
-
-/**
  * kwq_keyed_has_unused_group() - has a queue a group that is to be freed
  * @keyed: the queue; its lock held
  *
@@ -1084,7 +1072,7 @@ static inline struct kwq_keyed_groups *kwq_groups_of(const struct kwq_keyed *key
  */
 static inline bool kwq_keyed_has_unused_group(const struct kwq_keyed *keyed)
 {
-	return keyed->limits.groups && !kwq_line_is_empty(&keyed->of_core.order->unused);
+	return keyed->limits.groups && !kwq_line_is_empty(&keyed->of_core.order.unused);
 }
 
 /**

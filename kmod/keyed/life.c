@@ -232,7 +232,7 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	keyed->limits = *limits;
 	keyed->owner = current_fsuid();
 	keyed->group = current_fsgid();
-	keyed->own_bytes = kwq_keyed_own_bytes(name) + kwq_keyed_order_bytes(limits) +
+	keyed->own_bytes = kwq_keyed_own_bytes(name) + kwq_keyed_groups_bytes(limits) +
 			   kwq_keyed_changes_bytes(limits);
 	err = charge_queue(keyed);
 	if (err)

@@ -93,10 +93,9 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->queue_duration = bulk->queue_duration;
 	stat->work_duration = bulk->work_duration;
 	stat->lateness = bulk->lateness;
-	if (bulk->order)
-		stat->blocked = bulk->order->nr_blocked;
+	stat->blocked = bulk->order.nr_blocked;
 	if (keyed->limits.groups)
-		stat->groups = kwq_groups_of(keyed)->table.nr_nodes;
+		stat->groups = keyed->groups->table.nr_nodes;
 	stat->getters = keyed->of_queue.nr_getters;
 	if (keyed->changes)
 		stat_changes(keyed->changes, stat);

@@ -8,20 +8,10 @@
 #include <linux/kwq.h>
 #include "queue.h"
 
-/* Only a driver's queue is a whole struct kwq_large_queue. */
-static void set_order_locked(struct kwq_queue *queue)
-{
-	struct kwq_large_queue *large = kwq_large_of(queue);
-
-	if (!large->of_core.order)
-		kwq_core_set_order(&queue->core, &large->of_order);
-}
-
 static int group_items_locked(struct kwq_queue *queue, u32 limit)
 {
 	if (kwq_core_is_grouped(&queue->core) || kwq_core_is_used(&queue->core))
 		return -EBUSY;
-	set_order_locked(queue);
 	kwq_core_group_items(&queue->core, limit);
 	return 0;
 }
@@ -60,7 +50,6 @@ int kwq_queue_set_aging(struct kwq_queue *queue, u64 aging)
 	if (kwq_is_small(queue) || queue->stamps == KWQ_CLOCK_NONE)
 		return -EINVAL;
 	spin_lock_irqsave(&queue->lock, flags);
-	set_order_locked(queue);
 	kwq_core_set_aging(&queue->core, aging);
 	kwq_unlock(queue, flags);
 	return 0;

@@ -17,7 +17,6 @@ struct run {
 	struct kwq_core core;
 	struct kwq_holder holder[NR_HOLDERS];
 	struct kwq_grouped_item of[NR_ITEMS];
-	struct kwq_order order;
 	struct kwq_group group[NR_GROUPS];	/* the first one stands for none */
 	struct model model;
 	s64 now;
@@ -662,7 +661,7 @@ static bool same_items(struct run *run)
 static bool same_group(struct run *run, int nr, const int *all, int nr_all)
 {
 	const struct model_group *wanted = &run->model.group[nr];
-	const struct kwq_group *group = nr ? &run->group[nr] : &run->order.ungrouped;
+	const struct kwq_group *group = nr ? &run->group[nr] : &run->bulk.order.ungrouped;
 	const struct kwq_item *head, *item;
 	const struct rb_node *node;
 	int i, at = 0, order[NR_ITEMS];
@@ -700,7 +699,7 @@ static bool same_groups(struct run *run, const struct kwq_line *line, int where,
 
 	for (i = 0; i < nr; i++, link = &(*link)->next)
 		if (!same(run, *link == (order[i] ? &run->group[order[i]].node :
-						    &run->order.ungrouped.node), true, "@ready"))
+						    &run->bulk.order.ungrouped.node), true, "@ready"))
 			return false;
 	return same(run, !*link && line->end == link, true, "@ready");
 }
@@ -720,9 +719,9 @@ static bool same_ready_in_groups(struct run *run, const int *order, int nr)
 			    !same_groups(run, &run->bulk.bands[lane][level], IN_BAND,
 					 level + KWQ_PRIORITY_MIN, lane == KWQ_LANE_RETURNED))
 				return false;
-	return same_groups(run, &run->order.blocked, BLOCKED, 0, false) &&
-	       same(run, run->order.nr_blocked, nr - model_nr_offered(&run->model),
-		    "t->order.nr_blocked");
+	return same_groups(run, &run->bulk.order.blocked, BLOCKED, 0, false) &&
+	       same(run, run->bulk.order.nr_blocked, nr - model_nr_offered(&run->model),
+		    "t->bulk.order.nr_blocked");
 }
 
 /* Compares band by band: items of one priority and lane are adjacent in the order. */
@@ -1455,14 +1454,6 @@ static void do_set_group(struct run *run, const struct op *op)
 		set_group(run, op_item(op), op->value % NR_GROUPS);
 }
 
-static void set_order(struct run *run)
-{
-	if (run->bulk.order)
-		return;
-	say(run, NULL, "kwq_core_set_order(&t->core, &t->order)");
-	kwq_core_set_order(&run->core, &run->order);
-}
-
 /* Off, short, or of any length. */
 static void do_aging(struct run *run, const struct op *op)
 {
@@ -1470,7 +1461,6 @@ static void do_aging(struct run *run, const struct op *op)
 
 	if (run->model.small || run->no_durations)
 		return;
-	set_order(run);
 	if (op->value % 4 == 0)
 		aging = 0;
 	else if (op->value % 4 < 3)
@@ -1576,7 +1566,6 @@ static void group_items(struct run *run, u32 value)
 
 	run->model.grouped = true;
 	run->model.group_limit = value >> 28 & 3;
-	set_order(run);
 	say(run, NULL, "kwq_core_group_items(&t->core, %u)", run->model.group_limit);
 	if (!run->out)
 		kwq_core_group_items(&run->core, run->model.group_limit);

@@ -264,8 +264,6 @@ struct kwq_large_queue {
 	struct kwq_bulk of_core;
 	/* public: */
 	struct kwq_queue queue;
-	/* private: only a driver's queue has it here */
-	struct kwq_order of_order;
 };
 
 /* Also initialises @queue to a small queue that exists from the start. */

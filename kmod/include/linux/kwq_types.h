@@ -386,7 +386,7 @@ struct kwq_core {
 }
 
 /**
- * struct kwq_order - the state of KWQ_LARGE_ORDERED, which a queue of keys has apart
+ * struct kwq_order - the state of KWQ_LARGE_ORDERED
  * @aging:	after this time in ns a ready item counts as one priority higher, and so on; 0 if it
  *		never does (Q17).
  * @group_limit: most items of one group that are processing at once; 0 for no limit.
@@ -434,7 +434,7 @@ struct kwq_order {
  * @processing:	handed-out items, in the order of their hand-outs.
  * @waiting:	waiting items by time; equal times in the order of their adds.
  * @bands:	the ready items, or the groups of @order that have some, by lane and priority.
- * @order:	aging and groups; NULL for neither.
+ * @order:	aging and groups.
  * @term:	when all hand-outs end; KTIME_MAX for never.
  *
  * No counter can overflow. A 64-bit counter grows by at most one per call.
@@ -464,7 +464,7 @@ struct kwq_bulk {
 	struct kwq_line processing;
 	struct kwq_waiting waiting;
 	struct kwq_line bands[KWQ_NR_LANES][KWQ_NR_PRIORITIES];
-	struct kwq_order *order;
+	struct kwq_order order;
 	ktime_t term;
 };
 

@@ -70,7 +70,7 @@ static struct kwq_item *item_of_level(const struct rb_node *node)
 static const struct kwq_group *group_of(const struct kwq_bulk *bulk, const struct kwq_item *item)
 {
 	return container_of_const(item, struct kwq_grouped_item, item)->member.group ?:
-	       &bulk->order->ungrouped;
+	       &bulk->order.ungrouped;
 }
 
 /* Q16: the items of one priority and lane in a group. */
@@ -104,7 +104,7 @@ static const char *broken_level(const struct kwq_core *core, const struct kwq_gr
 static const char *broken_group(const struct kwq_core *core, const struct kwq_group *group,
 				struct group_sums *sums)
 {
-	const struct kwq_order *order = kwq_bulk_of(core)->order;
+	const struct kwq_order *order = &kwq_bulk_of(core)->order;
 	const struct kwq_item *head, *last = NULL;
 	unsigned long before = sums->nr_ready, limit = ULONG_MAX, offered, nr;
 	const struct rb_node *node;
@@ -178,7 +178,7 @@ static const char *broken_groups(const struct kwq_core *core)
 			}
 		}
 	}
-	hlist_for_each_entry(group, &bulk->order->blocked.nodes, node) {
+	hlist_for_each_entry(group, &bulk->order.blocked.nodes, node) {
 		broken = broken_group(core, group, &sums);
 		if (broken)
 			return broken;
@@ -186,7 +186,7 @@ static const char *broken_groups(const struct kwq_core *core)
 	sums.nr_from_before += nr_processing_from_before(core);
 	if (sums.nr_from_before != core->nr_before)
 		return "nr_before is wrong";
-	if (sums.nr_blocked != bulk->order->nr_blocked)
+	if (sums.nr_blocked != bulk->order.nr_blocked)
 		return "nr_blocked is wrong";
 	return sums.nr_ready == core->nr_ready ? NULL : "nr_ready is wrong";
 }

@@ -560,7 +560,6 @@ struct random_test {
 	struct kwq_holder holder[NR_HOLDERS];
 	struct kwq_grouped_item of[NR_ITEMS];
 	struct kwq_group group[NR_GROUPS];
-	struct kwq_order order;
 	struct model model;
 	const char *what;	/* the operation under way */
 };
@@ -1601,7 +1600,6 @@ static void start_round(struct kunit *test, struct random_test *r, int round)
 	memset(&r->model, 0, sizeof(r->model));
 	for (i = 0; i < NR_GROUPS; i++)
 		kwq_group_init(&r->group[i]);
-	kwq_core_set_order(&r->core, &r->order);
 	if (round & 16) {
 		r->model.grouped = true;
 		r->model.group_limit = round % 3;

@@ -39,7 +39,6 @@ struct core_test {
 	struct kwq_member of_e;
 	struct kwq_item e;
 	/* for cases that selftests/model prints */
-	struct kwq_order order;
 	struct kwq_group g, h;
 };
 

@@ -21,7 +21,6 @@ struct order_test {
 	struct kwq_core core;
 	struct kwq_holder x;
 	struct kwq_holder y;
-	struct kwq_order order;
 	struct kwq_group g, h, k;
 	struct kwq_grouped_item a, b, c, d, e, f;
 };
@@ -32,7 +31,6 @@ static int order_test_init(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	kwq_core_init(&t->core, KWQ_LARGE);
-	kwq_core_set_order(&t->core, &t->order);
 	kwq_holder_init(&t->x);
 	kwq_holder_init(&t->y);
 	/* The memory may contain anything before. */
@@ -288,7 +286,7 @@ static void limit_blocks_the_group_only(struct kunit *test)
 	EXPECT_NOTHING(test, t);
 	/* Q7: they count as ready. */
 	KUNIT_EXPECT_EQ(test, t->core.nr_ready, 2);
-	KUNIT_EXPECT_EQ(test, t->order.nr_blocked, 2);
+	KUNIT_EXPECT_EQ(test, t->bulk.order.nr_blocked, 2);
 	KUNIT_EXPECT_FALSE(test, kwq_core_can_get(&t->core));
 	KUNIT_EXPECT_NULL(test, kwq_core_peek(&t->core, 0));
 	done(t, &t->d);
@@ -385,7 +383,7 @@ static void every_end_of_a_run_lets_the_group_go(struct kunit *test)
 	EXPECT_NOTHING(test, t);
 	EXPECT_READIED(test, t, 1, done(t, &t->b));
 	EXPECT_GET(test, t, &t->a);
-	KUNIT_EXPECT_EQ(test, t->order.nr_blocked, 0);
+	KUNIT_EXPECT_EQ(test, t->bulk.order.nr_blocked, 0);
 }
 
 /* A group that comes back from its limit waits for its turn. */
@@ -419,7 +417,7 @@ static void named_item_is_taken_beyond_the_limit(struct kunit *test)
 	add(t, &t->c);
 	EXPECT_GET(test, t, &t->a);
 	KUNIT_EXPECT_EQ(test, kwq_core_get_item(&t->core, &t->c.item, &t->x, 0), 0);
-	KUNIT_EXPECT_EQ(test, t->order.nr_blocked, 1);
+	KUNIT_EXPECT_EQ(test, t->bulk.order.nr_blocked, 1);
 	EXPECT_READIED(test, t, 0, done(t, &t->a));
 	EXPECT_NOTHING(test, t);
 	EXPECT_READIED(test, t, 1, done(t, &t->c));
@@ -479,7 +477,7 @@ static void first_ready_finds_blocked_items(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, kwq_core_first_ready(&t->core), &t->c.item);
 	kwq_core_remove(&t->core, &t->c.item);
 	KUNIT_EXPECT_NULL(test, kwq_core_first_ready(&t->core));
-	KUNIT_EXPECT_EQ(test, t->order.nr_blocked, 0);
+	KUNIT_EXPECT_EQ(test, t->bulk.order.nr_blocked, 0);
 }
 
 /* K9 */
@@ -658,7 +656,7 @@ static void many_blocked_groups_are_out_of_the_way(struct kunit *test)
 		if (get_when(t, 0) != &tenants[i].item[0].item)
 			break;
 	KUNIT_EXPECT_EQ_MSG(test, i, MANY, "the groups do not take turns");
-	KUNIT_EXPECT_EQ(test, t->order.nr_blocked, MANY);
+	KUNIT_EXPECT_EQ(test, t->bulk.order.nr_blocked, MANY);
 	KUNIT_EXPECT_EQ(test, t->bulk.occupied[KWQ_LANE_FRESH], 0);
 	EXPECT_NOTHING(test, t);
 

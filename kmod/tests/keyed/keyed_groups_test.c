@@ -607,13 +607,13 @@ static void many_groups_come_and_go(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, i, MANY);
 	EXPECT_GROUPS(test, t, MANY, 0);
-	KUNIT_EXPECT_GT(test, kwq_groups_of(t->keyed)->table.nr_buckets, MANY / 2);
+	KUNIT_EXPECT_GT(test, t->keyed->groups->table.nr_buckets, MANY / 2);
 	for (i = 0; i < MANY; i++)
 		if (get(t->x, &got) || done(t->x, &got) != KWQ_FINISHED)
 			break;
 	KUNIT_EXPECT_EQ(test, i, MANY);
 	EXPECT_GROUPS(test, t, 0, 0);
-	KUNIT_EXPECT_EQ(test, kwq_groups_of(t->keyed)->table.nr_buckets, KWQ_TABLE_MIN);
+	KUNIT_EXPECT_EQ(test, t->keyed->groups->table.nr_buckets, KWQ_TABLE_MIN);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, 0);
 	KUNIT_EXPECT_EQ(test, t->keyed->own_bytes, own);
 }
