@@ -69,6 +69,7 @@ DECLARE_EVENT_CLASS(kwq_item_event,
 		__array(char, name, KWQ_TRACE_TEXT)
 		__array(char, key, KWQ_TRACE_TEXT)
 		__field(int, prio)
+		__field(u32, requeues)
 		__field(int, result)
 	),
 	TP_fast_assign(
@@ -77,6 +78,7 @@ DECLARE_EVENT_CLASS(kwq_item_event,
 		kwq_trace_key(queue, item, __entry->key);
 		/* kwq_try_coalesce() traces without the lock. */
 		__entry->prio = data_race(item->priority);
+		__entry->requeues = data_race(item->requeues);
 		__entry->result = result;
 	),
 	TP_printk("queue=%llu name=%s key=%s prio=%d result=%d",
@@ -114,26 +116,10 @@ DEFINE_EVENT(kwq_item_event, kwq_done,
  * The result is KWQ_DEAD if the item is dead or will be at its done. An item that dies because
  * it was lost too often or given up has an event with KWQ_DEAD, too.
  */
-TRACE_EVENT(kwq_requeue,
+DEFINE_EVENT_PRINT(kwq_item_event, kwq_requeue,
 	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
 		 int result),
 	TP_ARGS(queue, item, result),
-	TP_STRUCT__entry(
-		__field(u64, queue)
-		__array(char, name, KWQ_TRACE_TEXT)
-		__array(char, key, KWQ_TRACE_TEXT)
-		__field(int, prio)
-		__field(u32, requeues)
-		__field(int, result)
-	),
-	TP_fast_assign(
-		__entry->queue = kwq_trace_id(queue);
-		kwq_trace_name(queue, __entry->name);
-		kwq_trace_key(queue, item, __entry->key);
-		__entry->prio = item->priority;
-		__entry->requeues = item->requeues;
-		__entry->result = result;
-	),
 	TP_printk("queue=%llu name=%s key=%s prio=%d requeues=%u result=%d",
 		  __entry->queue, __entry->name, __entry->key, __entry->prio,
 		  __entry->requeues, __entry->result)
@@ -168,11 +154,7 @@ TRACE_EVENT(kwq_ready,
 		  __entry->due, __entry->late)
 );
 
-/*
- * A pause began or ended. @until is the end of a timed pause, KTIME_MAX for a pause that has to
- * be resumed, and 0 for the end of a pause.
- */
-TRACE_EVENT(kwq_pause,
+DECLARE_EVENT_CLASS(kwq_until_event,
 	TP_PROTO(const struct kwq_queue *queue, ktime_t until),
 	TP_ARGS(queue, until),
 	TP_STRUCT__entry(
@@ -190,25 +172,20 @@ TRACE_EVENT(kwq_pause,
 );
 
 /*
+ * A pause began or ended. @until is the end of a timed pause, KTIME_MAX for a pause that has to
+ * be resumed, and 0 for the end of a pause.
+ */
+DEFINE_EVENT(kwq_until_event, kwq_pause,
+	TP_PROTO(const struct kwq_queue *queue, ktime_t until),
+	TP_ARGS(queue, until));
+
+/*
  * A manager set a term, or it ended. @until is the end of the term, KTIME_MAX for no end, and 0 if
  * the end has come.
  */
-TRACE_EVENT(kwq_term,
+DEFINE_EVENT(kwq_until_event, kwq_term,
 	TP_PROTO(const struct kwq_queue *queue, ktime_t until),
-	TP_ARGS(queue, until),
-	TP_STRUCT__entry(
-		__field(u64, queue)
-		__array(char, name, KWQ_TRACE_TEXT)
-		__field(s64, until)
-	),
-	TP_fast_assign(
-		__entry->queue = kwq_trace_id(queue);
-		kwq_trace_name(queue, __entry->name);
-		__entry->until = until;
-	),
-	TP_printk("queue=%llu name=%s until=%lld",
-		  __entry->queue, __entry->name, __entry->until)
-);
+	TP_ARGS(queue, until));
 
 /* A program told that the board answered so many adds since it last told. */
 TRACE_EVENT(kwq_tell,
