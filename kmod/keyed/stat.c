@@ -75,7 +75,7 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->bytes = keyed->nr_bytes;
 	stat->values = keyed->nr_values;
 	stat->adds = bulk->adds;
-	stat->coalesced = kwq_nr_coalesced_locked(&keyed->queue);
+	stat->coalesced = bulk->coalesced;
 	stat->gets = bulk->gets;
 	stat->dones = bulk->dones;
 	stat->abandoned = bulk->abandoned;

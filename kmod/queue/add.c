@@ -213,7 +213,7 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
  * @queue: the queue
  * @item: the item; its memory must stay valid
  *
- * For adds without options. Such an add changes nothing but a count. It needs no lock,
+ * For adds without options. Such an add changes nothing, and is not counted. It needs no lock,
  * because the consumer of a dirty item has not seen the object yet:
  *
  *   adder			getter, or caller of remove
@@ -237,11 +237,8 @@ VISIBLE_IF_KUNIT int kwq_try_coalesce(struct kwq_queue *queue, struct kwq_item *
 	if (!(state & KWQ_ITEM_DIRTY))
 		return 0;
 	smp_rmb(); /* reads the state before shut_down */
-	if (likely(!READ_ONCE(queue->core.unusual)))
-		atomic64_inc(&kwq_queue_bulk_of(queue)->coalesced);
-	else if (READ_ONCE(queue->core.shut_down) || READ_ONCE(queue->core.form) < KWQ_SMALL)
+	if (unlikely(READ_ONCE(queue->core.shut_down)))
 		return 0;
-	/* A small queue counts nothing. */
 	ret = kwq_is_dirty_again(state) ? KWQ_DIRTY : KWQ_COALESCED;
 	trace_kwq_coalesce(queue, item, ret);
 	return ret;

@@ -53,7 +53,6 @@ void kwq_large_queue_init(struct kwq_large_queue *large, const char *name,
 	init(&large->queue, KWQ_LARGE, name, clock);
 	bulk->nr_getters = 0;
 	init_waitqueue_head(&bulk->pollers);
-	atomic64_set(&bulk->coalesced, 0);
 	bulk->lease_end = KTIME_MAX;
 	bulk->key_ops = NULL;
 	bulk->id = atomic64_inc_return(&last_id);

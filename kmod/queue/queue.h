@@ -176,18 +176,6 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 		   const struct kwq_add_options *options, ktime_t now);
 
 /**
- * kwq_nr_coalesced_locked() - @coalesced of struct kwq_bulk, with adds that took no lock
- * @queue: the queue; not small; @queue->lock held
- *
- * Return: the number.
- */
-static inline u64 kwq_nr_coalesced_locked(const struct kwq_queue *queue)
-{
-	return kwq_large_of(queue)->of_core.coalesced +
-	       atomic64_read(&kwq_queue_bulk_of(queue)->coalesced);
-}
-
-/**
  * kwq_check_add() - check the options of an add
  * @options: the options; a valid priority is made safe as an index under speculation
  *

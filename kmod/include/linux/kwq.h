@@ -243,7 +243,6 @@ struct kwq_queue_bulk {
 	/* private: */
 	u32 nr_getters;			/* L: getters, asleep or on their way back to @lock */
 	wait_queue_head_t pollers;	/* W */
-	atomic64_t coalesced;		/* adds that coalesced without @lock */
 	ktime_t lease_end;		/* L: no lease or term ends earlier; KTIME_MAX for never */
 	u64 id;				/* I: for tracing */
 	const struct kwq_key_ops *key_ops;	/* I: NULL where the object is the key */

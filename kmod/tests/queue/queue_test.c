@@ -139,8 +139,6 @@ static void coalesced_add_takes_no_lock(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_DIRTY);
 	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->b), KWQ_COALESCED);
 	KUNIT_EXPECT_EQ(test, 0, kwq_try_coalesce(q, &t->c));
-	if (kwq_test_form == KWQ_LARGE)
-		KUNIT_EXPECT_EQ(test, kwq_nr_coalesced_locked(q), 2);
 	spin_unlock_irqrestore(&q->lock, flags);
 
 	/* Q4 */
@@ -156,8 +154,23 @@ static void coalesced_add_takes_no_lock(struct kunit *test)
 	EXPECT_GET(test, q, &t->a);
 	kwq_done(q, &t->a);
 	kwq_done(q, &t->b);
-	if (kwq_test_form == KWQ_LARGE)
-		KUNIT_EXPECT_EQ(test, kwq_nr_coalesced_locked(q), 2);
+}
+
+/* Q14: nor does a pause, which the next hand-out waits for. */
+static void coalesced_add_of_a_paused_queue_takes_no_lock(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	unsigned long flags;
+
+	kwq_pause(q);
+	kwq_add(q, &t->a);
+	spin_lock_irqsave(&q->lock, flags);
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_COALESCED);
+	spin_unlock_irqrestore(&q->lock, flags);
+	KUNIT_EXPECT_EQ(test, kwq_resume(q), 0);
+	EXPECT_GET(test, q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
 }
 
 static void done_that_nobody_owes(struct kunit *test)
@@ -1964,6 +1977,7 @@ static void advance_by_saturates(struct kunit *test)
 static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(add_get_done),
 	KUNIT_CASE(coalesced_add_takes_no_lock),
+	KUNIT_CASE(coalesced_add_of_a_paused_queue_takes_no_lock),
 	KUNIT_CASE(done_that_nobody_owes),
 	KUNIT_CASE(try_get_does_not_wait),
 	KUNIT_CASE(done_and_get_does_both),
@@ -2042,6 +2056,7 @@ static struct kunit_case queue_test_cases[] = {
 static struct kunit_case queue_test_small_cases[] = {
 	KUNIT_CASE(add_get_done),
 	KUNIT_CASE(coalesced_add_takes_no_lock),
+	KUNIT_CASE(coalesced_add_of_a_paused_queue_takes_no_lock),
 	KUNIT_CASE(done_that_nobody_owes),
 	KUNIT_CASE(try_get_does_not_wait),
 	KUNIT_CASE(done_and_get_does_both),
@@ -2402,6 +2417,27 @@ static void item_given_back_wakes_a_getter(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, kwq_first_dead(q), &t->a);
 }
 
+/* Q6 L11: nor does it die at its done. */
+static void refused_bury_changes_nothing(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct kwq_holder other;
+	unsigned long flags;
+
+	kwq_holder_init(&other);
+	kwq_add(q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_bury(q, &t->a), -ENOENT);
+	spin_lock_irqsave(&q->lock, flags);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_get_locked(q, &other, 0), &t->a);
+	spin_unlock_irqrestore(&q->lock, flags);
+	KUNIT_EXPECT_EQ(test, kwq_bury(q, &t->a), -EPERM);
+	spin_lock_irqsave(&q->lock, flags);
+	KUNIT_EXPECT_EQ(test, kwq_done_locked(q, &other, &t->a, 0, 0), KWQ_FINISHED);
+	kwq_unlock(q, flags);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+}
+
 #define NR_TIMERS	300
 
 /*
@@ -2680,6 +2716,7 @@ static struct kunit_case queue_clock_test_cases[] = {
 	KUNIT_CASE(large_backlog),
 	KUNIT_CASE(each_due_item_wakes_a_getter),
 	KUNIT_CASE(item_given_back_wakes_a_getter),
+	KUNIT_CASE(refused_bury_changes_nothing),
 	KUNIT_CASE_SLOW(destroy_with_the_timer_about_to_fire),
 	KUNIT_CASE_SLOW(add_while_the_getter_goes_to_sleep),
 	KUNIT_CASE_SLOW(change_before_an_add_is_seen),
@@ -2700,6 +2737,7 @@ static struct kunit_case queue_clock_test_small_cases[] = {
 	KUNIT_CASE(large_backlog),
 	KUNIT_CASE(each_due_item_wakes_a_getter),
 	KUNIT_CASE(item_given_back_wakes_a_getter),
+	KUNIT_CASE(refused_bury_changes_nothing),
 	KUNIT_CASE_SLOW(destroy_with_the_timer_about_to_fire),
 	KUNIT_CASE_SLOW(add_while_the_getter_goes_to_sleep),
 	KUNIT_CASE_SLOW(change_before_an_add_is_seen),

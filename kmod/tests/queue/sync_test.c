@@ -679,8 +679,7 @@ static void pending_item_is_not_added(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_done(q, item), KWQ_REQUEUED);
 	kwq_remove(q, item);
 	KUNIT_EXPECT_EQ(test, kwq_add_unless_pending(q, item, 0), KWQ_ADDED);
-	if (kwq_test_form == KWQ_LARGE)
-		KUNIT_EXPECT_EQ(test, kwq_nr_coalesced_locked(q), 4);
+	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, coalesced, 2);
 	kwq_shut_down(q);
 	KUNIT_EXPECT_EQ(test, kwq_add_unless_pending(q, item, 0), -ESHUTDOWN);
 }
