@@ -967,24 +967,6 @@ void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
 }
 
 /**
- * kwq_core_get() - hand out the first ready item, if there is one
- * @core: the core
- * @holder: its new holder
- * @now: current time
- *
- * Return: the item; NULL if none is ready.
- */
-struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
-			      ktime_t now)
-{
-	struct kwq_item *item = kwq_core_peek(core, now);
-
-	if (item)
-		kwq_core_take(core, item, holder, now);
-	return item;
-}
-
-/**
  * kwq_core_get_item() - hand out this item, wherever it is in the queue (K9)
  * @core: the core
  * @item: the item
@@ -1060,14 +1042,6 @@ void kwq_core_hand_over(struct kwq_item *item, struct kwq_holder *holder)
 	item->holder = holder;
 }
 
-/* Q6: only the holder of a processing item may finish it. */
-static int check_holder(const struct kwq_holder *holder, const struct kwq_item *item)
-{
-	if (!(item->state & KWQ_ITEM_PROCESSING))
-		return -ENOENT;
-	return item->holder == holder ? 0 : -EPERM;
-}
-
 /* K3: the item or the whole queue was cancelled. */
 static bool stays_out(const struct kwq_core *core, const struct kwq_item *item)
 {
@@ -1088,13 +1062,11 @@ static bool stays_out(const struct kwq_core *core, const struct kwq_item *item)
 int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 		  struct kwq_item *item, ktime_t now)
 {
-	int ret = KWQ_FINISHED;
+	int ret = kwq_core_check_holder(holder, item);
 
-	if (!(item->state & KWQ_ITEM_PROCESSING))
-		return -ENOENT;
-	if (item->holder != holder)
-		return -EPERM;
-
+	if (unlikely(ret))
+		return ret;
+	ret = KWQ_FINISHED;
 	leave_holder(core, item);
 	note_done(core, item, now);
 	item->abandoned = 0;
@@ -1113,30 +1085,6 @@ int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 	if (kwq_item_is_dead(item))
 		bury_or_drop(core, item, now);
 	return ret;
-}
-
-/**
- * kwq_core_bury() - finish an item, and make it dead (L11)
- * @core: the core
- * @holder: the caller
- * @item: the item
- * @now: current time
- *
- * An add or a time that came meanwhile is a new event, and saves the item from its death: it
- * gets that run. After a shut down the item is finished, and nothing is kept of it.
- *
- * Return: KWQ_BURIED if it is dead; else as kwq_core_done(), whose errors it has, too.
- */
-noinline int kwq_core_bury(struct kwq_core *core, struct kwq_holder *holder,
-			   struct kwq_item *item, ktime_t now)
-{
-	int ret = check_holder(holder, item);
-
-	if (ret)
-		return ret;
-	kwq_core_give_up(core, item, now);
-	ret = kwq_core_done(core, holder, item, now);
-	return kwq_item_is_dead(item) ? KWQ_BURIED : ret;
 }
 
 /*
@@ -1206,7 +1154,7 @@ void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
 noinline int kwq_core_give_back(struct kwq_core *core, struct kwq_holder *holder,
 				struct kwq_item *item, ktime_t now)
 {
-	int ret = check_holder(holder, item);
+	int ret = kwq_core_check_holder(holder, item);
 
 	if (ret)
 		return ret;

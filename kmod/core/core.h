@@ -42,6 +42,7 @@
 
 #include <linux/compiler.h>
 #include <linux/container_of.h>
+#include <linux/errno.h>
 #include <linux/kwq_types.h>
 
 /* Effect of a second time on a waiting item (D2). */
@@ -156,14 +157,10 @@ struct kwq_item *kwq_core_first_ready(const struct kwq_core *core);
 struct kwq_item *kwq_core_peek(const struct kwq_core *core, ktime_t now);
 void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
 		   struct kwq_holder *holder, ktime_t now);
-struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
-			      ktime_t now);
 int kwq_core_get_item(struct kwq_core *core, struct kwq_item *item,
 		      struct kwq_holder *holder, ktime_t now);
 void kwq_core_hand_over(struct kwq_item *item, struct kwq_holder *holder);
 int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
-		  struct kwq_item *item, ktime_t now);
-int kwq_core_bury(struct kwq_core *core, struct kwq_holder *holder,
 		  struct kwq_item *item, ktime_t now);
 void kwq_core_unget(struct kwq_core *core, struct kwq_item *item);
 int kwq_core_give_back(struct kwq_core *core, struct kwq_holder *holder,
@@ -236,6 +233,21 @@ static inline bool kwq_is_dirty_again(u8 state)
 {
 	return (state & (KWQ_ITEM_DIRTY | KWQ_ITEM_PROCESSING)) ==
 	       (KWQ_ITEM_DIRTY | KWQ_ITEM_PROCESSING);
+}
+
+/**
+ * kwq_core_check_holder() - may a holder finish an item (Q6)
+ * @holder: the holder
+ * @item: the item
+ *
+ * Return: 0; -ENOENT if the item is not being processed, -EPERM if another holder has it.
+ */
+static inline int kwq_core_check_holder(const struct kwq_holder *holder,
+					const struct kwq_item *item)
+{
+	if (!(item->state & KWQ_ITEM_PROCESSING))
+		return -ENOENT;
+	return item->holder == holder ? 0 : -EPERM;
 }
 
 /**

@@ -350,7 +350,7 @@ static noinline int revoke(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, k
 		was |= KWQ_WAS_DEAD;
 	kwq_handout_revoke(keyed, ki, now);
 	/* After a shut down, an item that was lost too often is gone already. */
-	kwq_remove_locked(&keyed->queue, &ki->item, 0);
+	kwq_core_remove(&keyed->queue.core, &ki->item);
 	return was;
 }
 
@@ -419,8 +419,10 @@ int kwq_keyed_remove_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	} else if (kwq_item_is_idle(&ki->item)) {
 		kwq_core_forget(&keyed->queue.core, &ki->item, now);
 		ret = KWQ_WAS_REMEMBERED;
+	} else if (flags & KWQ_REMOVE_DEAD && !kwq_item_is_dead(&ki->item)) {
+		ret = -ENOENT;
 	} else {
-		ret = kwq_remove_locked(&keyed->queue, &ki->item, flags);
+		ret = kwq_core_remove(&keyed->queue.core, &ki->item);
 	}
 	if (ret < 0)
 		return ret;

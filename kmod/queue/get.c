@@ -133,20 +133,19 @@ int kwq_done_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 	return ret;
 }
 
-/* L11: the item's death has an event, unless an add that found it dead before had one. */
+/* Finishes an item, and makes it dead unless an add or a time that came meanwhile saves it (L11). */
 static int bury_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		       struct kwq_item *item, u32 flags, ktime_t now)
 {
-	bool was_due = item->state & KWQ_ITEM_DEAD;
-	int ret = kwq_core_bury(&queue->core, holder, item, now);
+	int ret = kwq_core_check_holder(holder, item);
 
-	if (ret < 0)
+	if (ret)
 		return ret;
-	if (ret & KWQ_BURIED && !was_due)
-		trace_kwq_requeue(queue, item, KWQ_DEAD);
+	kwq_give_up_locked(queue, item, now);
+	ret = kwq_core_done(&queue->core, holder, item, now);
 	if (flags & KWQ_DONE_FORGET)
 		kwq_core_forget(&queue->core, item, now);
-	return ret;
+	return kwq_item_is_dead(item) ? KWQ_BURIED : ret;
 }
 
 /**
@@ -157,7 +156,8 @@ static int bury_locked(struct kwq_queue *queue, struct kwq_holder *holder,
  * @flags: KWQ_DONE_DEAD, perhaps with KWQ_DONE_FORGET; or KWQ_DONE_RETURN
  * @now: current time
  *
- * Return: as kwq_core_bury() or kwq_core_give_back().
+ * Return: KWQ_BURIED if it is dead; KWQ_RETURNED, perhaps with KWQ_STILL_WAITING, if it was given
+ * back; else as kwq_core_done(), whose errors it has, too.
  */
 noinline int kwq_settle_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 			       struct kwq_item *item, u32 flags, ktime_t now)
@@ -178,36 +178,21 @@ noinline int kwq_settle_locked(struct kwq_queue *queue, struct kwq_holder *holde
 }
 
 /**
- * kwq_remove_locked() - take an item out
- * @queue: the queue; @queue->lock held
- * @item: the item
- * @flags: KWQ_REMOVE_* bits
- *
- * Return: as kwq_core_remove().
- */
-int kwq_remove_locked(struct kwq_queue *queue, struct kwq_item *item, u32 flags)
-{
-	lockdep_assert_held(&queue->lock);
-	if (flags & KWQ_REMOVE_DEAD && !kwq_item_is_dead(item))
-		return -ENOENT;
-	return kwq_core_remove(&queue->core, item);
-}
-
-/**
  * kwq_give_up_locked() - make a processing item dead (L11)
  * @queue: the queue; @queue->lock held
  * @item: the item
  * @now: current time
+ *
+ * Its death has an event, unless an add that found it due to die had one.
  */
 void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item,
 			ktime_t now)
 {
-	int ret;
+	bool was_due = item->state & KWQ_ITEM_DEAD;
 
 	lockdep_assert_held(&queue->lock);
-	ret = kwq_core_give_up(&queue->core, item, now);
-	if (ret == KWQ_DEAD)
-		trace_kwq_requeue(queue, item, ret);
+	if (kwq_core_give_up(&queue->core, item, now) == KWQ_DEAD && !was_due)
+		trace_kwq_requeue(queue, item, KWQ_DEAD);
 }
 
 /**
@@ -310,16 +295,16 @@ noinline int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 }
 
 /* Slow path of get: no item is ready. */
-static noinline struct kwq_item *wait_and_unlock(struct kwq_queue *queue,
-						 const struct kwq_patience *patience,
-						 unsigned long flags)
+static noinline struct kwq_item *wait_and_unlock(struct kwq_queue *queue, ktime_t deadline,
+						 bool nonblock, unsigned long flags)
 	__releases(&queue->lock)
 {
+	const struct kwq_patience patience = { .deadline = deadline, .nonblock = nonblock };
 	struct kwq_item *item;
 	int err;
 
 	do {
-		err = kwq_wait_locked(queue, &queue->holder, patience, &flags);
+		err = kwq_wait_locked(queue, &queue->holder, &patience, &flags);
 		item = err ? ERR_PTR(err) :
 			     kwq_get_locked(queue, &queue->holder, kwq_stamp_locked(queue));
 	} while (!item);
@@ -327,23 +312,14 @@ static noinline struct kwq_item *wait_and_unlock(struct kwq_queue *queue,
 	return item;
 }
 
-static noinline struct kwq_item *wait_until_and_unlock(struct kwq_queue *queue,
-						       ktime_t deadline,
-						       unsigned long flags)
-	__releases(&queue->lock)
-{
-	return wait_and_unlock(queue, &(struct kwq_patience){ .deadline = deadline }, flags);
-}
-
-static inline struct kwq_item *get_and_unlock(struct kwq_queue *queue,
-					      ktime_t deadline, ktime_t now,
-					      unsigned long flags)
+static inline struct kwq_item *get_and_unlock(struct kwq_queue *queue, ktime_t deadline,
+					      bool nonblock, ktime_t now, unsigned long flags)
 	__releases(&queue->lock)
 {
 	struct kwq_item *item = kwq_get_locked(queue, &queue->holder, now);
 
 	if (unlikely(!item))
-		return wait_until_and_unlock(queue, deadline, flags);
+		return wait_and_unlock(queue, deadline, nonblock, flags);
 	kwq_unlock_got(queue, flags);
 	return item;
 }
@@ -353,22 +329,16 @@ __flatten struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline)
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	return get_and_unlock(queue, deadline, kwq_stamp_locked(queue), flags);
+	return get_and_unlock(queue, deadline, false, kwq_stamp_locked(queue), flags);
 }
 EXPORT_SYMBOL_GPL(kwq_get);
 
 __flatten struct kwq_item *kwq_try_get(struct kwq_queue *queue)
 {
-	static const struct kwq_patience at_once = { .nonblock = true };
-	struct kwq_item *item;
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	item = kwq_get_locked(queue, &queue->holder, kwq_stamp_locked(queue));
-	if (!item)
-		return wait_and_unlock(queue, &at_once, flags);
-	kwq_unlock_got(queue, flags);
-	return item;
+	return get_and_unlock(queue, 0, true, kwq_stamp_locked(queue), flags);
 }
 EXPORT_SYMBOL_GPL(kwq_try_get);
 
@@ -458,7 +428,7 @@ __flatten struct kwq_item *kwq_done_and_get(struct kwq_queue *queue,
 	refs = kwq_owed_put_locked(queue, done);
 	if (unlikely(refs))
 		return put_and_get(queue, refs, done, deadline, flags);
-	return get_and_unlock(queue, deadline, now, flags);
+	return get_and_unlock(queue, deadline, false, now, flags);
 }
 EXPORT_SYMBOL_GPL(kwq_done_and_get);
 
@@ -469,7 +439,7 @@ int kwq_remove(struct kwq_queue *queue, struct kwq_item *item)
 	int ret;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	ret = kwq_remove_locked(queue, item, 0);
+	ret = kwq_core_remove(&queue->core, item);
 	if (ret >= 0)
 		refs = kwq_owed_put_locked(queue, item);
 	kwq_unlock_got(queue, flags);

@@ -202,7 +202,6 @@ int kwq_settle_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		      struct kwq_item *item, u32 flags, ktime_t now);
 int kwq_get_item_locked(struct kwq_queue *queue, struct kwq_item *item,
 			struct kwq_holder *holder, ktime_t now);
-int kwq_remove_locked(struct kwq_queue *queue, struct kwq_item *item, u32 flags);
 void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item,
 			ktime_t now);
 int kwq_why_not_wait_locked(const struct kwq_queue *queue, const struct kwq_patience *patience);

@@ -209,8 +209,11 @@ TEST_F(trace, requeues)
 	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
 	expect_next(self->q, &item, "a");
 	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	/* Its death has had its event. */
+	EXPECT_EQ(KWQ_BURIED, q_done_with(self->q, item.ticket, KWQ_DONE_DEAD));
 	EXPECT_EQ(KWQ_ADDED, q_kick(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(KWQ_BURIED, q_done_with(self->q, item.ticket, KWQ_DONE_DEAD));
 
 	read_trace(self);
 	expect_event(self, REQUEUE " prio=3 requeues=1 result=0", "a");
@@ -229,9 +232,12 @@ TEST_F(trace, requeues)
 	expect_event(self, "kwq_ready: queue=%llu name=%s key=%s prio=0 due=0 late=0", "a");
 	expect_event(self, "kwq_get: queue=%llu name=%s key=%s prio=0 result=0", "a");
 	expect_event(self, REQUEUE " prio=0 requeues=2 result=4", "a");
-	expect_event(self, "kwq_done: queue=%llu name=%s key=%s prio=0 result=0", "a");
+	expect_event(self, "kwq_done: queue=%llu name=%s key=%s prio=0 result=4", "a");
 	expect_event(self, "kwq_add: queue=%llu name=%s key=%s prio=0 result=0", "a");
 	expect_event(self, "kwq_ready: queue=%llu name=%s key=%s prio=0 due=0 late=0", "a");
+	expect_event(self, "kwq_get: queue=%llu name=%s key=%s prio=0 result=0", "a");
+	expect_event(self, REQUEUE " prio=0 requeues=0 result=4", "a");
+	expect_event(self, "kwq_done: queue=%llu name=%s key=%s prio=0 result=4", "a");
 	EXPECT_EQ(NULL, take_event(self));
 }
 

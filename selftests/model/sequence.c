@@ -8,6 +8,7 @@
 #include "core/core.h"
 #include "core/limiter.h"
 #include "core/line.h"
+#include "tests/core/core_calls.h"
 #include "model.h"
 #include "random.h"
 #include "sequence.h"
@@ -980,9 +981,9 @@ static bool do_get(struct run *run, const struct op *op)
 	s64 now = stamp(run);
 	int wanted = model_get(&run->model, holder, now);
 
-	say_item(run, wanted, "kwq_core_get(&t->core, &t->%c, %s)", holder_names[holder],
+	say_item(run, wanted, "kwq_test_get(&t->core, &t->%c, %s)", holder_names[holder],
 		 time_name(now));
-	return run->out || answered(run, number_of(run, kwq_core_get(&run->core,
+	return run->out || answered(run, number_of(run, kwq_test_get(&run->core,
 								     &run->holder[holder],
 								     now)), wanted);
 }
@@ -1121,9 +1122,9 @@ struct way {
 		       ktime_t now);
 };
 
-static const struct way done_way = { "done", model_done, kwq_core_done };
-static const struct way bury_way = { "bury", model_bury, kwq_core_bury };
-static const struct way give_back_way = { "give_back", model_give_back, kwq_core_give_back };
+static const struct way done_way = { "kwq_core_done", model_done, kwq_core_done };
+static const struct way bury_way = { "kwq_test_bury", model_bury, kwq_test_bury };
+static const struct way give_back_way = { "kwq_core_give_back", model_give_back, kwq_core_give_back };
 
 static bool do_finish(struct run *run, const struct op *op, const struct way *way)
 {
@@ -1132,7 +1133,7 @@ static bool do_finish(struct run *run, const struct op *op, const struct way *wa
 	s64 now = stamp(run);
 	int wanted = way->of_model(&run->model, holder, nr, now);
 
-	say(run, done_name(wanted), "kwq_core_%s(&t->core, &t->%c, &t->%c, %s)", way->name,
+	say(run, done_name(wanted), "%s(&t->core, &t->%c, &t->%c, %s)", way->name,
 	    holder_names[holder], item_names[nr], time_name(now));
 	return run->out || answered(run, way->of_core(&run->core, &run->holder[holder],
 						      &run->of[nr].item, now), wanted);

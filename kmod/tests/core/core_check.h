@@ -6,6 +6,7 @@
 #include <kunit/test.h>
 #include "core/core.h"
 #include "core/limiter.h"
+#include "core_calls.h"
 
 /* Returns the broken invariant, or NULL. @holders are all holders of the core. */
 const char *kwq_core_broken(const struct kwq_core *core,

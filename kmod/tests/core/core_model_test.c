@@ -319,7 +319,7 @@ static void enter(struct kunit *test, struct machine *m, u8 state)
 	if (state & (R | P))
 		kwq_core_add(&m->core, &m->item, NONE, false, 0);
 	if (state & P)
-		kwq_core_get(&m->core, &m->holder, 0);
+		kwq_test_get(&m->core, &m->holder, 0);
 	if ((state & PD) == PD)
 		kwq_core_add(&m->core, &m->item, NONE, false, 0);
 	if (state & W)
@@ -356,7 +356,7 @@ static int carry_out(struct kunit *test, struct machine *m, enum op op)
 		return kwq_core_add_at(core, item, NONE, 0,
 				       KWQ_WAIT_EARLIER, 0);
 	case GET:
-		return it_or_nil(test, m, kwq_core_get(core, &m->holder, 0));
+		return it_or_nil(test, m, kwq_test_get(core, &m->holder, 0));
 	case GET_ITEM:
 		return kwq_core_get_item(core, item, &m->holder, 0);
 	case EXPEDITE:
@@ -366,9 +366,9 @@ static int carry_out(struct kunit *test, struct machine *m, enum op op)
 	case DONE_OTHER:
 		return kwq_core_done(core, &m->other, item, 0);
 	case BURY:
-		return kwq_core_bury(core, &m->holder, item, 0);
+		return kwq_test_bury(core, &m->holder, item, 0);
 	case BURY_OTHER:
-		return kwq_core_bury(core, &m->other, item, 0);
+		return kwq_test_bury(core, &m->other, item, 0);
 	case GIVE_BACK:
 		return kwq_core_give_back(core, &m->holder, item, 0);
 	case GIVE_OTHER:
@@ -1170,7 +1170,7 @@ static const char *try_get(struct random_test *r)
 	r->what = "get";
 	if (kwq_core_peek(&r->core, r->model.now) != item_of(r, mi))
 		return "peek shows another item";
-	if (kwq_core_get(&r->core, &r->holder[holder], r->model.now) !=
+	if (kwq_test_get(&r->core, &r->holder[holder], r->model.now) !=
 	    item_of(r, mi))
 		return "another item comes out";
 	if (mi)
@@ -1297,7 +1297,7 @@ static const char *try_bury(struct random_test *r, int i)
 		if (mi->dead)
 			expected = KWQ_BURIED;
 	}
-	if (kwq_core_bury(&r->core, &r->holder[holder], &r->of[i].item, r->model.now) != expected)
+	if (kwq_test_bury(&r->core, &r->holder[holder], &r->of[i].item, r->model.now) != expected)
 		return "the result is wrong";
 	return NULL;
 }

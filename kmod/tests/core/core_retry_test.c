@@ -105,7 +105,7 @@ static int retry(struct retry_test *t, struct kwq_item *item, ktime_t now)
 
 static struct kwq_item *get(struct retry_test *t, ktime_t now)
 {
-	return kwq_core_get(&t->core, &t->x, now);
+	return kwq_test_get(&t->core, &t->x, now);
 }
 
 static int done(struct retry_test *t, struct kwq_item *item, ktime_t now)
@@ -1581,9 +1581,9 @@ static void gauges_of_what_is_processing(struct kunit *test)
 	add(t, &t->a, 0);
 	add(t, &t->b, 0);
 	add(t, &t->c, 0);
-	kwq_core_get(&t->core, &t->x, 100);
-	kwq_core_get(&t->core, &t->y, 200);
-	kwq_core_get(&t->core, &t->x, 350);
+	kwq_test_get(&t->core, &t->x, 100);
+	kwq_test_get(&t->core, &t->y, 200);
+	kwq_test_get(&t->core, &t->x, 350);
 	expect_gauges(test, 350, 0, 250, 250 + 150 + 0);
 	expect_gauges(test, 400, 0, 300, 300 + 200 + 50);
 	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->y, &t->b, 400),
@@ -1594,7 +1594,7 @@ static void gauges_of_what_is_processing(struct kunit *test)
 	expect_gauges(test, 500, 0, 150, 150);
 	kwq_core_abandon(&t->core, &t->c, 600);
 	expect_gauges(test, 700, 100, 0, 0);
-	kwq_core_get(&t->core, &t->x, 700);
+	kwq_test_get(&t->core, &t->x, 700);
 	expect_gauges(test, 710, 0, 10, 10);
 	kwq_core_unget(&t->core, &t->c);
 	expect_gauges(test, 720, 120, 0, 0);

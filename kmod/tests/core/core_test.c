@@ -98,7 +98,7 @@ static int add_at_prio(struct core_test *t, struct kwq_item *item, ktime_t when,
 
 static struct kwq_item *get(struct core_test *t)
 {
-	return kwq_core_get(&t->core, &t->x, 0);
+	return kwq_test_get(&t->core, &t->x, 0);
 }
 
 static int done(struct core_test *t, struct kwq_item *item)
@@ -279,7 +279,7 @@ static void processing_item_is_not_handed_out(struct kunit *test)
 	EXPECT_GET(test, t, &t->a);
 	add(t, &t->a);
 	KUNIT_EXPECT_NULL(test, kwq_core_peek(&t->core, 0));
-	KUNIT_EXPECT_NULL(test, kwq_core_get(&t->core, &t->y, 0));
+	KUNIT_EXPECT_NULL(test, kwq_test_get(&t->core, &t->y, 0));
 	KUNIT_EXPECT_EQ(test, t->x.nr_held, 1);
 	KUNIT_EXPECT_EQ(test, t->y.nr_held, 0);
 }
@@ -293,7 +293,7 @@ static void processing_item_is_not_handed_out_when_due(struct kunit *test)
 	EXPECT_GET(test, t, &t->a);
 	add_at(t, &t->a, 10);
 	EXPECT_EXPIRE(test, t, 10, &t->a);
-	KUNIT_EXPECT_NULL(test, kwq_core_get(&t->core, &t->y, 0));
+	KUNIT_EXPECT_NULL(test, kwq_test_get(&t->core, &t->y, 0));
 	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | DIRTY);
 }
 
@@ -304,8 +304,8 @@ static void two_holders_have_their_own(struct kunit *test)
 	/* Q3 */
 	add(t, &t->a);
 	add(t, &t->b);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x, 0), &t->a);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->y, 0), &t->b);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_test_get(&t->core, &t->x, 0), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_test_get(&t->core, &t->y, 0), &t->b);
 	KUNIT_EXPECT_PTR_EQ(test, t->a.holder, &t->x);
 	KUNIT_EXPECT_PTR_EQ(test, t->b.holder, &t->y);
 	KUNIT_EXPECT_EQ(test, t->x.nr_held, 1);
@@ -1006,26 +1006,26 @@ static void start_of_a_wait_stays(struct kunit *test)
 	expect_waiting_since(test, t, 10);
 	kwq_core_add(&t->core, &t->a, NONE, false, 30);
 	expect_waiting_since(test, t, 10);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x, 40), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_test_get(&t->core, &t->x, 40), &t->a);
 	expect_waiting_since(test, t, 10);
 	kwq_core_add(&t->core, &t->a, NONE, false, 50);
 	expect_waiting_since(test, t, 10);
 	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->x, &t->a, 60),
 			KWQ_REQUEUED | KWQ_STILL_WAITING);
 	expect_waiting_since(test, t, 10);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x, 70), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_test_get(&t->core, &t->x, 70), &t->a);
 	kwq_core_unget(&t->core, &t->a);
 	expect_waiting_since(test, t, 10);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x, 80), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_test_get(&t->core, &t->x, 80), &t->a);
 	kwq_core_abandon(&t->core, &t->a, 90);
 	expect_waiting_since(test, t, 10);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x, 95), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_test_get(&t->core, &t->x, 95), &t->a);
 	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->x, &t->a, 99), KWQ_STILL_WAITING);
 	expect_waiting_since(test, t, 10);
 
 	/* K3: a cancelled queue drops its times later, after it has lost a holder. */
 	kwq_core_add(&t->core, &t->a, NONE, false, 110);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x, 120), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_test_get(&t->core, &t->x, 120), &t->a);
 	kwq_core_shut_down(&t->core);
 	kwq_core_cancel_all(&t->core);
 	KUNIT_EXPECT_EQ(test, kwq_core_abandon(&t->core, &t->a, 130), KWQ_FINISHED);
@@ -1039,7 +1039,7 @@ static void next_wait_starts_anew(struct kunit *test)
 	/* D9: a wait that begins during the processing, and goes on after it. */
 	kwq_core_add_at(&t->core, &t->a, NONE, 20, KWQ_WAIT_EARLIER, 10);
 	EXPECT_EXPIRE(test, t, 20, &t->a);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x, 30), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_test_get(&t->core, &t->x, 30), &t->a);
 	kwq_core_add_at(&t->core, &t->a, NONE, 100, KWQ_WAIT_EARLIER, 40);
 	/* A small core knows only the time of the hand-out. */
 	expect_waiting_since(test, t, kwq_core_is_small(&t->core) ? 30 : 40);
@@ -1101,7 +1101,7 @@ static void debounce_of_a_processing_item(struct kunit *test)
 
 	/* D9 D3: a wait is independent of the processing, and of the dirty mark */
 	kwq_core_add(&t->core, &t->a, NONE, false, 0);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x, 0), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_test_get(&t->core, &t->x, 0), &t->a);
 	KUNIT_EXPECT_EQ(test, add_debounced(t, 0, 10, 15), KWQ_WAITING);
 	kwq_core_add(&t->core, &t->a, NONE, false, 5);
 	KUNIT_EXPECT_EQ(test, add_debounced(t, 9, 10, 15), KWQ_COALESCED);
@@ -1109,7 +1109,7 @@ static void debounce_of_a_processing_item(struct kunit *test)
 	/* When the time comes, the item is dirty still, so there is one more run only. */
 	EXPECT_EXPIRE(test, t, 15, &t->a);
 	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->x, &t->a, 20), KWQ_REQUEUED);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x, 20), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_test_get(&t->core, &t->x, 20), &t->a);
 	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->x, &t->a, 20), KWQ_FINISHED);
 }
 
@@ -1549,7 +1549,7 @@ static void abandoned_item_is_ready_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->core.readied, 2);
 	KUNIT_EXPECT_EQ(test, t->x.nr_held, 0);
 	EXPECT_NRS(test, t, 1, 0, 0);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->y, 0), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_test_get(&t->core, &t->y, 0), &t->a);
 	KUNIT_EXPECT_EQ(test, done(t, &t->a), -EPERM);
 	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->y, &t->a, 0),
 			KWQ_FINISHED);
@@ -1760,7 +1760,7 @@ static void abandoned_item_comes_back_after_shut_down(struct kunit *test)
 	kwq_core_shut_down(&t->core);
 	kwq_core_abandon(&t->core, &t->a, 0);
 	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->y, 0), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_test_get(&t->core, &t->y, 0), &t->a);
 }
 
 static void abandoned_item_goes_on_waiting(struct kunit *test)
@@ -2377,7 +2377,7 @@ static void term_ends_when_its_time_has_come(struct kunit *test)
 	add(t, &t->c);
 	EXPECT_GET(test, t, &t->a);
 	EXPECT_GET(test, t, &t->b);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->y, 6), &t->c);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_test_get(&t->core, &t->y, 6), &t->c);
 	KUNIT_EXPECT_FALSE(test, kwq_core_end_term(&t->core, 6));
 	KUNIT_EXPECT_FALSE(test, kwq_core_is_paused(&t->core));
 	KUNIT_EXPECT_NULL(test, kwq_core_next_lost(&t->core));

@@ -75,7 +75,7 @@ static int add_when(struct order_test *t, struct kwq_grouped_item *item, int pri
 
 static struct kwq_item *get_when(struct order_test *t, ktime_t now)
 {
-	return kwq_core_get(&t->core, &t->x, now);
+	return kwq_test_get(&t->core, &t->x, now);
 }
 
 static int done(struct order_test *t, struct kwq_grouped_item *item)

@@ -50,7 +50,7 @@ static void expect_next_at(struct kunit *test, struct kwq_item *item, ktime_t no
 {
 	struct restore_test *t = test->priv;
 
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x, now), item);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_test_get(&t->core, &t->x, now), item);
 }
 
 static void expect_next(struct kunit *test, struct kwq_item *item)

@@ -51,7 +51,7 @@ static int add(struct settle_test *t, struct kwq_item *item, ktime_t now)
 
 static int bury(struct settle_test *t, struct kwq_item *item)
 {
-	return kwq_core_bury(&t->core, &t->x, item, 5);
+	return kwq_test_bury(&t->core, &t->x, item, 5);
 }
 
 static int give_back(struct settle_test *t, struct kwq_item *item, ktime_t now)
@@ -61,7 +61,7 @@ static int give_back(struct settle_test *t, struct kwq_item *item, ktime_t now)
 
 /* The next hand-out is @item, or with NULL nothing. */
 #define EXPECT_GET(test, t, item, now)					\
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&(t)->core, &(t)->x, now), \
+	KUNIT_EXPECT_PTR_EQ(test, kwq_test_get(&(t)->core, &(t)->x, now), \
 			    (struct kwq_item *)(item))
 
 /* ---- Bury ---- */
@@ -129,7 +129,7 @@ static void refused_bury_changes_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bury(t, &t->a), -ENOENT);
 	KUNIT_EXPECT_EQ(test, t->a.state, KWQ_ITEM_DIRTY);
 	EXPECT_GET(test, t, &t->a, 0);
-	KUNIT_EXPECT_EQ(test, kwq_core_bury(&t->core, &t->y, &t->a, 5), -EPERM);
+	KUNIT_EXPECT_EQ(test, kwq_test_bury(&t->core, &t->y, &t->a, 5), -EPERM);
 	KUNIT_EXPECT_EQ(test, kwq_core_give_back(&t->core, &t->y, &t->a, 5), -EPERM);
 	KUNIT_EXPECT_EQ(test, t->a.state, KWQ_ITEM_PROCESSING);
 	KWQ_EXPECT_METRIC(test, t, died, 0);

@@ -29,6 +29,7 @@
 #include <x86intrin.h>
 #include <uapi/linux/kwq.h>
 #include "core/core.h"
+#include "tests/core/core_calls.h"
 
 #define CACHE_LINE	64
 
@@ -138,7 +139,7 @@ static void get_batch(struct thread *thread, int64_t now)
 	int i;
 
 	for (i = 0; i < thread->way->batch; i++) {
-		thread->items[i] = kwq_core_get(&queue.core, &thread->holder, now);
+		thread->items[i] = kwq_test_get(&queue.core, &thread->holder, now);
 		if (!thread->items[i])
 			die("what was added was not ready");
 	}
