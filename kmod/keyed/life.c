@@ -363,22 +363,22 @@ void kwq_keyed_put_async(struct kwq_keyed *keyed)
 	kref_put(&keyed->ref, release_queue_async);
 }
 
-static void settle_dropped(struct kwq_queue *queue, struct kwq_item *item, void *unused)
-{
-	/* Needs no time: nothing is remembered after a shut down. */
-	kwq_keyed_settle(container_of(queue, struct kwq_keyed, queue),
-			 kwq_keyed_item_of(item), 0);
-}
-
 static bool drop_some(struct kwq_keyed *keyed)
 {
+	struct kwq_item *item = NULL;
 	unsigned long flags;
-	bool more;
+	int n;
 
 	spin_lock_irqsave(&keyed->queue.lock, flags);
-	more = kwq_drop_locked(&keyed->queue, settle_dropped, NULL);
+	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
+		item = kwq_core_drop(&keyed->queue.core);
+		if (!item)
+			break;
+		/* Needs no time: nothing is remembered after a shut down. */
+		kwq_keyed_settle(keyed, kwq_keyed_item_of(item), 0);
+	}
 	kwq_keyed_unlock(keyed, flags);
-	return more;
+	return item;
 }
 
 VISIBLE_IF_KUNIT void kwq_keyed_drop_async(struct kwq_keyed *keyed)

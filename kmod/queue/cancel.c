@@ -7,9 +7,9 @@
  * asks for is refused, too. The rest differs:
  *
  * - For one item, the first hold takes out the item, its dirty mark and its time.
- * - kwq_cancel_all_sync() drops all times in the next holds. Then it sets @cancelled of struct
- *   kwq_core: from then on an item becomes idle when its processing ends, even if it is dirty.
- *   At last it removes the ready items.
+ * - kwq_cancel_all_sync() drops all times in the next holds. Then it removes the ready items. The
+ *   first hold of that sets @cancelled of struct kwq_core: from then on an item becomes idle when
+ *   its processing ends, even if it is dirty.
  *
  * Now nothing makes an item ready again, and at most processing items are left. Processing ends
  * under the lock, and afterwards the holder does not touch the item. The waiter looks under the
@@ -128,35 +128,14 @@ int kwq_disable_sync(struct kwq_queue *queue, struct kwq_item *item)
 }
 EXPORT_SYMBOL_GPL(kwq_disable_sync);
 
-/* Lets processing items become idle when their processing ends, even if they are dirty. */
-static void let_none_come_back(struct kwq_queue *queue)
+/* From the first call on, no item comes back when its processing ends, even if it is dirty. */
+static struct kwq_item *remove_next_ready(struct kwq_queue *queue)
 {
-	unsigned long flags;
+	struct kwq_item *item = kwq_core_first_ready(&queue->core);
 
-	spin_lock_irqsave(&queue->lock, flags);
 	kwq_core_cancel_all(&queue->core);
-	kwq_unlock(queue, flags);
-}
-
-/* Returns true if there may be more ready items. */
-static noinline_for_stack bool remove_some_ready(struct kwq_queue *queue)
-{
-	struct kwq_owed_puts owed;
-	struct kwq_item *item = NULL;
-	unsigned long flags;
-	int n;
-
-	owed.nr = 0;
-	spin_lock_irqsave(&queue->lock, flags);
-	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
-		item = kwq_core_first_ready(&queue->core);
-		if (!item)
-			break;
+	if (item)
 		kwq_core_remove(&queue->core, item);
-		kwq_owe_put_locked(&owed, queue, item);
-	}
-	kwq_unlock_got(queue, flags);
-	kwq_put_owed(&owed);
 	return item;
 }
 
@@ -165,30 +144,16 @@ static void take_out_all(struct kwq_queue *queue)
 {
 	kwq_begin_shut_down(queue);
 	kwq_drop_all(queue);
-	let_none_come_back(queue);
-	while (remove_some_ready(queue))
+	while (kwq_take_out_some(queue, remove_next_ready))
 		cond_resched();
 }
 
-/* Ends the processing of some items. Returns true if there may be more in processing. */
-static noinline_for_stack bool abandon_some(struct kwq_queue *queue)
+static struct kwq_item *abandon_next(struct kwq_queue *queue)
 {
-	struct kwq_owed_puts owed;
-	struct kwq_item *item = NULL;
-	unsigned long flags;
-	int n;
+	struct kwq_item *item = kwq_core_first_processing(&queue->core);
 
-	owed.nr = 0;
-	spin_lock_irqsave(&queue->lock, flags);
-	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
-		item = kwq_core_first_processing(&queue->core);
-		if (!item)
-			break;
+	if (item)
 		kwq_abandon_locked(queue, item, kwq_now_locked(queue));
-		kwq_owe_put_locked(&owed, queue, item);
-	}
-	kwq_unlock(queue, flags);
-	kwq_put_owed(&owed);
 	return item;
 }
 
@@ -201,7 +166,7 @@ static noinline_for_stack bool abandon_some(struct kwq_queue *queue)
 void kwq_drop_references(struct kwq_queue *queue)
 {
 	take_out_all(queue);
-	while (abandon_some(queue))
+	while (kwq_take_out_some(queue, abandon_next))
 		cond_resched();
 }
 

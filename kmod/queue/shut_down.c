@@ -99,49 +99,43 @@ int kwq_wait_drained(struct kwq_queue *queue, u32 shut_downs, ktime_t deadline)
 	return ret;
 }
 
+static struct kwq_item *drop_next(struct kwq_queue *queue)
+{
+	return kwq_core_drop(&queue->core);
+}
+
 /**
- * kwq_drop_locked() - drop a bounded number of waiting times or dead items (Q8)
- * @queue: a queue that is shut down; @queue->lock held
- * @dropped: called for each item
- * @data: its last argument
+ * kwq_take_out_some() - take out a bounded number of items, and drop the references to them (O8)
+ * @queue: the queue
+ * @take: takes out the next item, or ends its wait, under the lock; NULL if none is left
  *
+ * Context: that of the callbacks of &struct kwq_ref_ops.
  * Return: true if there may be more.
  */
-bool kwq_drop_locked(struct kwq_queue *queue,
-		     void (*dropped)(struct kwq_queue *queue,
-				     struct kwq_item *item, void *data),
-		     void *data)
+noinline_for_stack bool kwq_take_out_some(struct kwq_queue *queue,
+					  struct kwq_item *(*take)(struct kwq_queue *queue))
 {
 	struct kwq_item *item = NULL;
-	int n;
-
-	lockdep_assert_held(&queue->lock);
-	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
-		item = kwq_core_drop(&queue->core);
-		if (!item)
-			break;
-		dropped(queue, item, data);
-	}
-	return item;
-}
-
-static void owe_put_of_dropped(struct kwq_queue *queue, struct kwq_item *item, void *data)
-{
-	kwq_owe_put_locked(data, queue, item);
-}
-
-VISIBLE_IF_KUNIT noinline_for_stack bool kwq_drop(struct kwq_queue *queue)
-{
 	struct kwq_owed_puts owed;
 	unsigned long flags;
-	bool more;
+	int n;
 
 	owed.nr = 0;
 	spin_lock_irqsave(&queue->lock, flags);
-	more = kwq_drop_locked(queue, owe_put_of_dropped, &owed);
-	kwq_unlock(queue, flags);
+	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
+		item = take(queue);
+		if (!item)
+			break;
+		kwq_owe_put_locked(&owed, queue, item);
+	}
+	kwq_unlock_got(queue, flags);
 	kwq_put_owed(&owed);
-	return more;
+	return item;
+}
+
+VISIBLE_IF_KUNIT bool kwq_drop(struct kwq_queue *queue)
+{
+	return kwq_take_out_some(queue, drop_next);
 }
 
 /**

@@ -46,11 +46,10 @@ proctype destroyer(byte me)
 	byte k = NONE, mine;
 
 	begin_shut_down(false);
-	/* let_none_come_back() */
+	/* remove_next_ready(); what it does first may as well be a hold of its own */
 	WANT_LOCK
 	atomic { TAKE_LOCK; all_cancelled = true };
 	kwq_unlock();
-	/* remove_some_ready() */
 	do
 	:: true ->
 		WANT_LOCK
