@@ -4,9 +4,11 @@
  * memory is never accessed under a lock, is read once, and is written before anything
  * depends on it. A chunk that meets a fault is repeated entry by entry, so that all entries
  * before the fault take effect and no later ones do.
+ *
+ * Entries and items with extras are taken one by one, because the copy of a value outweighs what a
+ * common hold would save. A batch of one goes the same way without an extra.
  */
 #include <linux/err.h>
-#include <linux/log2.h>
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -42,14 +44,15 @@ struct chunk {
  * Charges the buffer and allocates it. Its user may keep it as long as he likes, by memory that is
  * slow (O9). Only adds can be refused.
  */
-static int chunk_init(struct chunk *chunk, const struct kwq_batch *batch, u32 entry_size,
-		      const struct kwq_handle *handle, bool adds)
+static int chunk_init(struct chunk *chunk, const struct kwq_batch *batch, u32 max_entries,
+		      u32 entry_size, const struct kwq_handle *handle, bool adds)
 {
 	size_t entries, results, hashes;
 	void *mem;
 
-	chunk->max_entries = min_t(u32, batch->nr, CHUNK_ENTRIES);
-	chunk->max_key_bytes = min_t(u32, batch->keys_len, CHUNK_KEY_BYTES);
+	chunk->max_entries = min(batch->nr, max_entries);
+	chunk->max_key_bytes = min3(batch->keys_len, (u32)CHUNK_KEY_BYTES,
+				    chunk->max_entries * (KWQ_KEY_MAX + KWQ_GROUP_MAX));
 	entries = chunk->max_entries * entry_size;
 	results = chunk->max_entries * sizeof(s32);
 	hashes = chunk->max_key_bytes ? chunk->max_entries * sizeof(u32) : 0;
@@ -76,41 +79,25 @@ static void chunk_free(struct chunk *chunk, const struct kwq_handle *handle)
 	kwq_quota_uncharge_call(handle, kwq_bytes_of_kmalloc(chunk->size));
 }
 
-/*
- * A batch of one entry with a short key or none needs no allocation, which would dominate
- * its cost.
- */
-#define ONE_KEY		KWQ_SHORT_KEY_MAX
-
 /**
- * struct single - the kernel's buffer for a batch of one entry
- * @entry: the entry
- * @key: its key
+ * struct single - the kernel's buffer for one entry or item with a short key
+ * @entry: the entry or item
+ * @key: its key, and the name of its group
  * @result: its result
  * @hash: hash of the key
  */
 struct single {
-	u64 entry[3];
-	u64 key[ONE_KEY / sizeof(u64)];
+	u64 entry[8];
+	u64 key[KWQ_SHORT_KEY_MAX / sizeof(u64)];
 	s32 result;
 	u32 hash;
 };
 
-static bool is_one(const struct kwq_batch *batch, u32 entry_size)
+/* Needs no allocation, which would dominate its cost. */
+static bool is_single(const struct kwq_batch *batch)
 {
-	BUILD_BUG_ON(sizeof(struct kwq_add_entry) > sizeof_field(struct single, entry));
-	return batch->nr == 1 && batch->entry_size == entry_size &&
-	       entry_size <= sizeof_field(struct single, entry) && batch->keys_len <= ONE_KEY;
-}
-
-/*
- * A get of one item starts without a chunk, however much room the caller has. Most keys are
- * short.
- */
-static bool is_one_get(const struct kwq_batch *batch)
-{
-	BUILD_BUG_ON(sizeof(struct kwq_got) > sizeof_field(struct single, entry));
-	return batch->nr == 1 && batch->entry_size == sizeof(struct kwq_got) && !batch->extras;
+	BUILD_BUG_ON(sizeof(struct kwq_restore_entry) > sizeof_field(struct single, entry));
+	return batch->nr == 1 && batch->keys_len <= KWQ_SHORT_KEY_MAX;
 }
 
 static void chunk_init_single(struct chunk *chunk, struct single *single,
@@ -150,7 +137,6 @@ static void next_key(struct kwq_key *key, const struct chunk *chunk, u32 i, u32 
  * struct run - entries that are carried out
  * @handle: the handle
  * @chunk: the entries, and their results
- * @wait: how adds wait for room; NULL if they do not
  * @key: the key of the next entry
  * @stock: memory for new items
  * @at: number of the next entry
@@ -159,7 +145,6 @@ static void next_key(struct kwq_key *key, const struct chunk *chunk, u32 i, u32 
 struct run {
 	struct kwq_handle *handle;
 	struct chunk *chunk;
-	struct kwq_room_wait *wait;
 	struct kwq_key key;
 	struct kwq_stock stock;
 	u32 at;
@@ -180,13 +165,15 @@ static __always_inline void end_entry(struct run *run, const struct kwq_batch_ki
 /*
  * Carries out entries in one hold of the lock. It stops at one that lacks memory for a new item.
  * With @wait, it sleeps at one that lacks room (Q19), but only if that is the first: what the
- * others left for the unlock must not wait as well. It stops there if @wait is over.
+ * others left for the unlock must not wait as well. It stops there if @wait is over. A single entry
+ * may have @extras.
  */
-static __always_inline void execute_under_lock(struct run *run, const struct kwq_batch_kind *kind)
+static __always_inline void execute_under_lock(struct run *run, const struct kwq_batch_kind *kind,
+					       struct kwq_extras *extras,
+					       struct kwq_room_wait *wait)
 {
 	struct kwq_handle *handle = run->handle;
 	struct kwq_keyed *keyed = handle->keyed;
-	struct kwq_room_wait *wait = run->wait;
 	const u32 first = run->at;
 	unsigned long flags;
 	ktime_t now;
@@ -194,14 +181,14 @@ static __always_inline void execute_under_lock(struct run *run, const struct kwq
 
 	now = kwq_keyed_begin(keyed, &flags);
 	while (run->at < run->nr) {
-		ret = kind->execute(handle, entry_at(kind, run->chunk, run->at), &run->key, now,
-				    &run->stock);
+		ret = kind->execute(handle, entry_at(kind, run->chunk, run->at), extras, &run->key,
+				    now, &run->stock);
 		if (kind->makes_items && ret == -EAGAIN)
 			break;
 		if (wait && kwq_keyed_may_find_room(&run->stock, ret)) {
 			if (run->at > first)
 				break;
-			wait->err = kwq_keyed_wait_for_room_locked(keyed, &run->key, NULL,
+			wait->err = kwq_keyed_wait_for_room_locked(keyed, &run->key, extras,
 								   &run->stock, wait, &flags);
 			if (!wait->err) {
 				now = kwq_stamp_locked(&keyed->queue);
@@ -223,14 +210,14 @@ static __always_inline void execute_under_lock(struct run *run, const struct kwq
  * is freed. Returns how many entries were carried out: all, unless @wait was over before.
  */
 static __always_inline u32 execute_entries(struct kwq_handle *handle,
-					   const struct kwq_batch_kind *kind,
-				     struct chunk *chunk, u32 nr, struct kwq_room_wait *wait)
+					   const struct kwq_batch_kind *kind, struct chunk *chunk,
+					   u32 nr, struct kwq_extras *extras,
+					   struct kwq_room_wait *wait)
 {
 	struct kwq_keyed *keyed = handle->keyed;
 	struct run run = {
 		.handle = handle,
 		.chunk = chunk,
-		.wait = wait,
 		.key.bytes = chunk->keys,
 		.nr = nr,
 	};
@@ -238,12 +225,13 @@ static __always_inline u32 execute_entries(struct kwq_handle *handle,
 
 	next_key(&run.key, chunk, 0, key_len(kind, chunk, 0));
 	if (kind->makes_items)
-		kwq_stock_begin(&run.stock, keyed, &run.key, NULL, nr);
+		kwq_stock_begin(&run.stock, keyed, &run.key, extras, nr);
 	for (;;) {
-		execute_under_lock(&run, kind);
+		execute_under_lock(&run, kind, extras, wait);
 		if (run.at == nr || (wait && wait->err))
 			break;
-		err = kwq_stock_fill_or_wait(&run.stock, keyed, &run.key, NULL, nr - run.at, wait);
+		err = kwq_stock_fill_or_wait(&run.stock, keyed, &run.key, extras, nr - run.at,
+					     wait);
 		if (wait && wait->err) {
 			chunk->results[run.at] = err;
 			break;
@@ -259,22 +247,21 @@ static __always_inline u32 execute_entries(struct kwq_handle *handle,
 	return run.at;
 }
 
-static noinline __flatten void execute_adds(struct kwq_handle *handle, struct chunk *chunk,
-					    u32 nr)
+static noinline __flatten u32 execute_adds(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
 {
-	execute_entries(handle, &kwq_batch_add, chunk, nr, NULL);
+	return execute_entries(handle, &kwq_batch_add, chunk, nr, NULL, NULL);
 }
 
-static noinline u32 execute_waiting_adds(struct kwq_handle *handle, struct chunk *chunk,
-					 u32 nr, struct kwq_room_wait *wait)
+static noinline __flatten u32 execute_dones(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
 {
-	return execute_entries(handle, &kwq_batch_add, chunk, nr, wait);
+	return execute_entries(handle, &kwq_batch_done, chunk, nr, NULL, NULL);
 }
 
-static noinline __flatten void execute_dones(struct kwq_handle *handle, struct chunk *chunk,
-					     u32 nr)
+static noinline u32 execute_any(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+				struct chunk *chunk, u32 nr, struct kwq_extras *extras,
+				struct kwq_room_wait *wait)
 {
-	execute_entries(handle, &kwq_batch_done, chunk, nr, NULL);
+	return execute_entries(handle, kind, chunk, nr, extras, wait);
 }
 
 /*
@@ -284,15 +271,11 @@ static noinline __flatten void execute_dones(struct kwq_handle *handle, struct c
 static u32 execute_by_kind(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
 			   struct chunk *chunk, u32 nr, struct kwq_room_wait *wait)
 {
-	if (wait)
-		return execute_waiting_adds(handle, chunk, nr, wait);
-	if (kind == &kwq_batch_add)
-		execute_adds(handle, chunk, nr);
-	else if (kind == &kwq_batch_done)
-		execute_dones(handle, chunk, nr);
-	else
-		execute_entries(handle, kind, chunk, nr, NULL);
-	return nr;
+	if (kind == &kwq_batch_add && !wait)
+		return execute_adds(handle, chunk, nr);
+	if (kind == &kwq_batch_done)
+		return execute_dones(handle, chunk, nr);
+	return execute_any(handle, kind, chunk, nr, NULL, wait);
 }
 
 /* @extra_size: size of an extra; 0 if the request has none. */
@@ -361,7 +344,7 @@ int kwq_copy_entries_in(void *entries, size_t size, u32 nr, u64 array, u32 size_
 	int err = 0;
 
 	if (size_there == size)
-		return copy_from_user(entries, from, nr * size) ? -EFAULT : 0;
+		return kwq_copy_from_user(entries, from, nr * size);
 	for (; nr && !err; nr--, entries += size, from += size_there)
 		err = copy_struct_from_user(entries, size, from, size_there);
 	return err;
@@ -471,7 +454,7 @@ static noinline int execute_batch(struct kwq_handle *handle,
 	u32 most, before;
 	int err;
 
-	err = chunk_init(&chunk, batch, kind->size, handle, kind->makes_items);
+	err = chunk_init(&chunk, batch, CHUNK_ENTRIES, kind->size, handle, kind->makes_items);
 	if (err)
 		return err;
 
@@ -503,36 +486,99 @@ static noinline int execute_batch(struct kwq_handle *handle,
 	return at.taken < batch->nr ? err : 0;
 }
 
-/* execute_chunk() for a batch of one entry that fits. */
-static __always_inline int execute_one(struct kwq_handle *handle,
-				       const struct kwq_batch_kind *kind,
-		       const struct kwq_batch *batch, u32 *taken, struct kwq_room_wait *wait)
+/*
+ * execute_chunk() for the next entry alone. @chunk has room for it, and for its key if that is
+ * valid. On the way of most requests, @extra and @wait are constants: NULL.
+ */
+static __always_inline int take_one(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+				    const struct kwq_batch *batch, struct cursor *at,
+				    struct chunk *chunk, struct kwq_extra_in *extra,
+				    struct kwq_room_wait *wait)
 {
-	s32 __user *result = u64_to_user_ptr(batch->results);
-	struct kwq_key key;
-	struct chunk chunk;
-	struct single single __uninitialized;
+	s32 __user *result = u64_to_user_ptr(batch->results) + at->taken * sizeof(s32);
+	struct kwq_key key = { .bytes = chunk->keys };
+	int err;
 
-	chunk_init_single(&chunk, &single, batch);
-	if (kwq_copy_from_user(single.entry, u64_to_user_ptr(batch->entries), kind->size))
-		return -EFAULT;
-	key.len = key_len(kind, &chunk, 0);
-	single.result = kwq_check_key(batch, 0, key.len);
-	if (key.len && !single.result) {
-		key.bytes = chunk.keys;
-		if (kwq_copy_from_user(single.key, u64_to_user_ptr(batch->keys), key.len))
+	err = kwq_copy_one_in(chunk->entries, kind->size, batch->entries, batch->entry_size,
+			      at->taken);
+	if (err)
+		return err;
+	key.len = key_len(kind, chunk, 0);
+	*chunk->results = kwq_check_key(batch, at->key_offset, key.len);
+	if (extra) {
+		err = kwq_extra_copy_in(extra, handle, batch, at->taken,
+					kind->extra_flags(chunk->entries), chunk->results);
+		if (err)
+			return err;
+	}
+	if (key.len && !*chunk->results) {
+		if (kwq_copy_from_user(chunk->keys, u64_to_user_ptr(batch->keys) + at->key_offset,
+				       key.len))
 			return -EFAULT;
 		kwq_key_hash(&key);
-		single.hash = key.hash;
+		*chunk->hashes = key.hash;
 	}
+	at->key_offset += key.len;
 	if (kwq_put_user(KWQ_RESULT_UNKNOWN, result))
 		return -EFAULT;
-	if (!single.result)
-		execute_entries(handle, kind, &chunk, 1, wait);
-	*taken = !wait || !wait->err;
+	if (!*chunk->results)
+		execute_entries(handle, kind, chunk, 1, extra ? &extra->extras : NULL, wait);
 	/* The entry was taken, even if its result cannot be written any more. */
-	kwq_put_user(single.result, result);
-	return wait ? wait->err : 0;
+	at->taken += !wait || !wait->err;
+	err = kwq_put_user(*chunk->results, result);
+	return wait && wait->err ? wait->err : err;
+}
+
+static noinline int execute_with_extras(struct kwq_handle *handle,
+					const struct kwq_batch_kind *kind,
+					const struct kwq_batch *batch, u32 *taken,
+					struct kwq_room_wait *wait)
+{
+	struct kwq_extra_in extra __uninitialized;
+	struct single single __uninitialized;
+	struct chunk chunk __uninitialized;
+	struct cursor at = {};
+	int err = 0;
+
+	extra.extras.value = NULL;
+	extra.value_bytes = 0;
+	if (batch->keys_len <= KWQ_SHORT_KEY_MAX)
+		chunk_init_single(&chunk, &single, batch);
+	else
+		err = chunk_init(&chunk, batch, 1, kind->size, handle, kind->makes_items);
+	if (err)
+		return err;
+	while (!err && at.taken < batch->nr) {
+		err = take_one(handle, kind, batch, &at, &chunk, &extra, wait);
+		kwq_extra_end(&extra, handle);
+		if (!err && fatal_signal_pending(current))
+			err = -EINTR;
+		cond_resched();
+	}
+	*taken = at.taken;
+	if (chunk.entries != single.entry)
+		chunk_free(&chunk, handle);
+	return at.taken < batch->nr ? err : 0;
+}
+
+static __always_inline int execute(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+				   const struct kwq_batch *batch, u32 *taken,
+				   struct kwq_room_wait *wait)
+{
+	struct single single __uninitialized;
+	struct chunk chunk __uninitialized;
+	struct cursor at = {};
+	int err;
+
+	*taken = 0;
+	if (unlikely(batch->extras))
+		return execute_with_extras(handle, kind, batch, taken, wait);
+	if (!is_single(batch))
+		return execute_batch(handle, kind, batch, taken, wait);
+	chunk_init_single(&chunk, &single, batch);
+	err = take_one(handle, kind, batch, &at, &chunk, NULL, wait);
+	*taken = at.taken;
+	return at.taken ? 0 : err;
 }
 
 /**
@@ -548,12 +594,7 @@ static __always_inline int execute_one(struct kwq_handle *handle,
 int kwq_batch_execute(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
 		      const struct kwq_batch *batch, u32 *taken)
 {
-	*taken = 0;
-	if (unlikely(batch->extras))
-		return kwq_batch_execute_with_extras(handle, kind, batch, NULL, taken);
-	if (is_one(batch, kind->size))
-		return execute_one(handle, kind, batch, taken, NULL);
-	return execute_batch(handle, kind, batch, taken, NULL);
+	return execute(handle, kind, batch, taken, NULL);
 }
 
 /**
@@ -575,12 +616,7 @@ noinline int kwq_batch_add_waiting(struct kwq_handle *handle, const struct kwq_b
 {
 	struct kwq_room_wait wait = { .patience = *patience, .handle = handle };
 
-	*taken = 0;
-	if (batch->extras)
-		return kwq_batch_execute_with_extras(handle, &kwq_batch_add, batch, &wait, taken);
-	if (is_one(batch, kwq_batch_add.size))
-		return execute_one(handle, &kwq_batch_add, batch, taken, &wait);
-	return execute_batch(handle, &kwq_batch_add, batch, taken, &wait);
+	return execute(handle, &kwq_batch_add, batch, taken, &wait);
 }
 
 /**
@@ -603,7 +639,7 @@ int kwq_copy_entries_out(u64 array, u32 size_there, u32 first, const void *entri
 	u32 i;
 
 	if (size_there == size)
-		return copy_to_user(to, entries, nr * size) ? -EFAULT : 0;
+		return kwq_copy_to_user(to, entries, nr * size);
 	for (i = 0; i < nr; i++, to += size_there, entries += size)
 		if (copy_to_user(to, entries, common) ||
 		    clear_user(to + common, size_there - common))
@@ -659,8 +695,8 @@ int kwq_batch_prepare_paired_done(const struct kwq_batch *done, const struct kwq
 {
 	struct kwq_done_entry entry;
 
-	if (!is_one(done, sizeof(entry)) || done->keys_len ||
-	    !is_one_get(get))
+	if (done->nr != 1 || done->keys_len || done->entry_size != sizeof(entry) || !get->nr ||
+	    get->extras)
 		return 0;
 	if (kwq_copy_from_user(&entry, u64_to_user_ptr(done->entries), sizeof(entry)))
 		return -EFAULT;
@@ -693,114 +729,142 @@ static int finish_and_get(struct kwq_handle *handle, const struct kwq_paired_don
 	return ret;
 }
 
-static int copy_one_out(struct kwq_handle *handle, const struct kwq_batch *batch,
-			const struct kwq_got_buffer *buffer)
+/**
+ * struct next - the kernel's buffer for the next item
+ * @buffer: describes the other members
+ * @single: room for the item, and for a short key and its group
+ * @keys: room for a long key and its group, once there was one; else NULL
+ * @size: size of the room for the key
+ */
+struct next {
+	struct kwq_got_buffer buffer;
+	struct single single;
+	u8 *keys;
+	u32 size;
+};
+
+static __always_inline void next_init(struct next *next, struct kwq_got_more *more)
 {
-	if (kwq_copy_to_user(u64_to_user_ptr(batch->entries), buffer->got,
-			      sizeof(*buffer->got)) ||
-	    kwq_copy_to_user(u64_to_user_ptr(batch->keys), buffer->keys, buffer->keys_len)) {
-		kwq_handle_unget(handle, buffer->got, 1);
-		return -EFAULT;
-	}
-	return 1;
+	next->buffer.got = (struct kwq_got *)next->single.entry;
+	next->buffer.more = more;
+	next->buffer.keys = (u8 *)next->single.key;
+	next->buffer.max_items = 1;
+	next->keys = NULL;
+	next->size = KWQ_SHORT_KEY_MAX;
+}
+
+static __always_inline void next_free(struct next *next, const struct kwq_handle *handle)
+{
+	if (likely(!next->keys))
+		return;
+	kwq_quota_uncharge_call(handle, kwq_bytes_of_kmalloc(next->size));
+	kfree(next->keys);
 }
 
 /*
- * Fetches one item with a buffer large enough for the key that did not fit. The next first
- * key may be longer. But the buffer at least doubles each time, so @batch's room limits the
- * number of rounds.
+ * Gets the next item with room for any key and group that fit into @room, since there was one that
+ * is not short. Without memory it gets without room for any key, so that another getter gets the
+ * wake-up.
  */
-static noinline int get_one_long(struct kwq_handle *handle, const struct kwq_batch *batch,
-				 struct kwq_got_buffer *buffer, const struct kwq_patience *patience)
+static noinline int get_long(struct kwq_handle *handle, struct next *next, u32 room,
+			     const struct kwq_patience *patience)
 {
-	u32 bytes = kwq_bytes_of_kmalloc(KWQ_KEY_MAX);
-	u8 *keys = NULL;
+	struct kwq_got_buffer *buffer = &next->buffer;
 	int ret;
 
-	kwq_quota_count_call(handle, bytes);
-	do {
-		kfree(keys);
-		buffer->max_key_bytes = min_t(u32, roundup_pow_of_two(buffer->lacking),
-					      batch->keys_len);
-		keys = kmalloc(buffer->max_key_bytes, GFP_KERNEL_ACCOUNT);
-		/* Fetch without room for any key, so that another getter gets the wake-up. */
-		if (!keys) {
-			buffer->max_key_bytes = 0;
-			buffer->longest = 0;
-		}
-		buffer->keys = keys;
-		ret = kwq_handle_get(handle, buffer, patience);
-	} while (kwq_wants_more_room(buffer, ret));
-	if (ret == -EMSGSIZE && !keys && buffer->lacking <= batch->keys_len)
-		ret = -ENOMEM;
-	if (ret > 0)
-		ret = copy_one_out(handle, batch, buffer);
-	kfree(keys);
-	kwq_quota_uncharge_call(handle, bytes);
-	return ret;
+	next->size = min_t(u32, room, buffer->more ? KWQ_KEY_MAX + KWQ_GROUP_MAX : KWQ_KEY_MAX);
+	next->keys = kmalloc(next->size, GFP_KERNEL_ACCOUNT);
+	if (next->keys)
+		kwq_quota_count_call(handle, kwq_bytes_of_kmalloc(next->size));
+	buffer->keys = next->keys;
+	buffer->max_key_bytes = next->keys ? next->size : 0;
+	buffer->longest = 0;
+	ret = kwq_handle_get(handle, buffer, patience);
+	return ret == -EMSGSIZE && !next->keys && buffer->lacking <= room ? -ENOMEM : ret;
 }
 
-/* Fetches one item, usually with a short key. */
-static int get_one(struct kwq_handle *handle, const struct kwq_batch *batch,
-		   const struct kwq_patience *patience, const struct kwq_paired_done *paired)
+/* Copies the item out, with @more of it unless that is NULL. If that fails, it goes back (O2). */
+static __always_inline int copy_next_out(struct kwq_handle *handle, const struct kwq_batch *batch,
+					 struct cursor *at, const struct next *next,
+					 struct kwq_got_more *more)
 {
-	struct single single __uninitialized;
-	struct kwq_got_buffer buffer = {
-		.got = (struct kwq_got *)single.entry,
-		.keys = (u8 *)single.key,
-		.max_items = 1,
-		.max_key_bytes = min_t(u32, batch->keys_len, ONE_KEY),
-		.longest = batch->keys_len,
-	};
+	const struct kwq_got *got = (const struct kwq_got *)next->single.entry;
+	u8 __user *keys = u64_to_user_ptr(batch->keys) + at->key_offset;
+	/* The name of the group is behind the key already. */
+	u32 len = next->buffer.keys_len + (more ? more->group_len : 0);
+	int err;
+
+	err = kwq_copy_one_out(batch->entries, batch->entry_size, at->taken, got, sizeof(*got)) ?:
+	      kwq_copy_to_user(keys, next->buffer.keys, len);
+	if (more) {
+		err = err ?: kwq_more_copy_out(more, batch, at->taken, keys + len);
+		kwq_more_end(more, handle);
+	}
+	if (err) {
+		kwq_handle_unget(handle, got, 1);
+		return err;
+	}
+	at->taken++;
+	at->key_offset += more ? more->lacking : len;
+	return 0;
+}
+
+/* Gets the next item and copies it out, with @more of it. Most keys are short. */
+static __always_inline int take_next(struct kwq_handle *handle, const struct kwq_batch *batch,
+				     struct cursor *at, struct next *next,
+				     struct kwq_got_more *more,
+				     const struct kwq_patience *patience,
+				     const struct kwq_paired_done *paired)
+{
+	struct kwq_got_buffer *buffer = &next->buffer;
+	u32 room = batch->keys_len - at->key_offset;
 	int ret = 0;
 
+	buffer->max_key_bytes = min(next->size, room);
+	buffer->longest = next->keys ? 0 : room;
+	if (more)
+		more->max_bytes = room;
 	if (paired)
-		ret = finish_and_get(handle, paired, &buffer);
+		ret = finish_and_get(handle, paired, buffer);
 	if (!ret)
-		ret = kwq_handle_get(handle, &buffer, patience);
-	if (kwq_wants_more_room(&buffer, ret))
-		return get_one_long(handle, batch, &buffer, patience);
-	return ret < 0 ? ret : copy_one_out(handle, batch, &buffer);
+		ret = kwq_handle_get(handle, buffer, patience);
+	if (kwq_wants_more_room(buffer, ret))
+		ret = get_long(handle, next, room, patience);
+	return ret < 0 ? ret : copy_next_out(handle, batch, at, next, more);
 }
 
-/*
- * Waits for the first item, without memory that would be kept meanwhile. Returns 0 if it was taken,
- * or if its key is longer than usual and has up to @longest bytes.
- */
-static int get_first(struct kwq_handle *handle, const struct kwq_batch *batch, struct cursor *at,
-		     const struct kwq_patience *patience, u32 longest)
+static noinline int get_with_extras(struct kwq_handle *handle, const struct kwq_batch *batch,
+				    const struct kwq_patience *patience)
 {
-	struct single single __uninitialized;
-	struct kwq_got_buffer buffer = {
-		.got = (struct kwq_got *)single.entry,
-		.keys = (u8 *)single.key,
-		.max_items = 1,
-		.max_key_bytes = min_t(u32, longest, ONE_KEY),
-		.longest = longest,
-	};
-	int ret = kwq_handle_get(handle, &buffer, patience);
+	struct next next __uninitialized;
+	struct kwq_got_more more __uninitialized;
+	struct cursor at = {};
+	int err;
 
-	if (kwq_wants_more_room(&buffer, ret))
-		return 0;
-	return ret < 0 ? ret : copy_many_out(handle, batch, at, &buffer, ret);
+	next_init(&next, &more);
+	do {
+		err = take_next(handle, batch, &at, &next, &more, at.taken ? &dont_wait : patience,
+				NULL);
+		cond_resched();
+	} while (!err && at.taken < batch->nr && !fatal_signal_pending(current));
+	next_free(&next, handle);
+	return at.taken ?: err;
 }
 
-static int get_rest(struct kwq_handle *handle, const struct kwq_batch *batch, struct cursor *at)
+/* Gets further items that are there. Returns how many were got, with those before @at. */
+static noinline int get_rest(struct kwq_handle *handle, const struct kwq_batch *batch,
+			     struct cursor at)
 {
 	struct chunk chunk;
 	u32 most, nr;
 	int err;
 
-	err = chunk_init(&chunk, batch, sizeof(struct kwq_got), handle, false);
-	if (err) {
-		/* Without room for a key, so that another getter gets the wake-up. */
-		get_first(handle, batch, at, &dont_wait, 0);
-		return err;
-	}
+	if (chunk_init(&chunk, batch, CHUNK_ENTRIES, sizeof(struct kwq_got), handle, false))
+		return at.taken;
 	most = chunk.max_entries;
-	while (at->taken < batch->nr) {
-		nr = min(most, batch->nr - at->taken);
-		err = get_chunk(handle, &chunk, batch, at, nr);
+	while (at.taken < batch->nr) {
+		nr = min(most, batch->nr - at.taken);
+		err = get_chunk(handle, &chunk, batch, &at, nr);
 		if (err == -EFAULT && most > 1)
 			most = 1;
 		else if (err || fatal_signal_pending(current))
@@ -808,24 +872,7 @@ static int get_rest(struct kwq_handle *handle, const struct kwq_batch *batch, st
 		cond_resched();
 	}
 	chunk_free(&chunk, handle);
-	return err;
-}
-
-static noinline int get_many(struct kwq_handle *handle, const struct kwq_batch *batch,
-			     const struct kwq_patience *patience)
-{
-	struct cursor at = {};
-	int err;
-
-	do {
-		err = get_first(handle, batch, &at, patience, batch->keys_len);
-		if (!err && at.taken < batch->nr)
-			err = get_rest(handle, batch, &at);
-		cond_resched();
-		/* Somebody else may have taken the first one with its long key. */
-	} while (!at.taken && err == -EAGAIN && !patience->nonblock &&
-		 !fatal_signal_pending(current));
-	return at.taken ?: err;
+	return at.taken;
 }
 
 /**
@@ -841,11 +888,18 @@ static noinline int get_many(struct kwq_handle *handle, const struct kwq_batch *
 int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
 		  const struct kwq_patience *patience, const struct kwq_paired_done *paired)
 {
-	if (is_one_get(batch))
-		return get_one(handle, batch, patience, paired);
-	if (batch->extras)
-		return kwq_batch_get_with_extras(handle, batch, patience);
-	return get_many(handle, batch, patience);
+	struct next next __uninitialized;
+	struct cursor at = {};
+	int err;
+
+	if (unlikely(batch->extras))
+		return get_with_extras(handle, batch, patience);
+	next_init(&next, NULL);
+	err = take_next(handle, batch, &at, &next, NULL, patience, paired);
+	next_free(&next, handle);
+	if (err)
+		return err;
+	return likely(batch->nr == 1) ? 1 : get_rest(handle, batch, at);
 }
 
 /**
@@ -865,7 +919,7 @@ int kwq_batch_list_dead(struct kwq_handle *handle, const struct kwq_batch *batch
 	struct chunk chunk;
 	int ret;
 
-	ret = chunk_init(&chunk, batch, sizeof(struct kwq_dead_entry), handle, false);
+	ret = chunk_init(&chunk, batch, CHUNK_ENTRIES, sizeof(struct kwq_dead_entry), handle, false);
 	if (ret)
 		return ret;
 	buffer.entries = chunk.entries;
@@ -985,7 +1039,7 @@ int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batc
 	u32 most = batch->keys_len;
 	int holds = 0, ret;
 
-	ret = chunk_init(&chunk, batch, sizeof(struct kwq_listed), handle, false);
+	ret = chunk_init(&chunk, batch, CHUNK_ENTRIES, sizeof(struct kwq_listed), handle, false);
 	if (ret)
 		return ret;
 	if (request->values) {

@@ -7,6 +7,7 @@
 #define KWQ_BATCH_H
 
 #include "keyed/keyed.h"
+#include "words.h"
 
 /**
  * struct kwq_batch_kind - a kind of batch entries
@@ -21,9 +22,8 @@
  *	KWQ_CREATE_SYNC
  * @sees_losses: the results tell which items the handle has lost
  * @extra_flags: returns the flags of an entry that its extra serves
- * @execute_with: as @execute, for an entry with an extra
- * @execute: carries out one entry under the queue's lock. Returns its result. -EAGAIN with
- *	nothing changed means that @stock has to be filled
+ * @execute: carries out one entry under the queue's lock, with what its extra brings or NULL.
+ *	Returns its result. -EAGAIN with nothing changed means that @stock has to be filled
  */
 struct kwq_batch_kind {
 	unsigned int cmd;
@@ -36,10 +36,7 @@ struct kwq_batch_kind {
 	bool changes_items;
 	bool sees_losses;
 	u32 (*extra_flags)(const void *entry);
-	int (*execute_with)(struct kwq_handle *handle, const void *entry,
-			    struct kwq_extras *extras, const struct kwq_key *key, ktime_t now,
-			    struct kwq_stock *stock);
-	int (*execute)(struct kwq_handle *handle, const void *entry,
+	int (*execute)(struct kwq_handle *handle, const void *entry, struct kwq_extras *extras,
 		       const struct kwq_key *key, ktime_t now, struct kwq_stock *stock);
 };
 
@@ -91,6 +88,45 @@ static inline int kwq_check_key(const struct kwq_batch *batch, u64 offset, u32 l
 int kwq_copy_entries_in(void *entries, size_t size, u32 nr, u64 array, u32 size_there, u32 first);
 int kwq_copy_entries_out(u64 array, u32 size_there, u32 first, const void *entries, size_t size,
 			 u32 nr);
+
+/**
+ * kwq_copy_one_in() - kwq_copy_entries_in() for one entry, whose size the compiler knows
+ * @entry: destination
+ * @size: its size
+ * @array: address of the caller's array
+ * @size_there: size of an entry there
+ * @i: number of the entry there
+ *
+ * Context: process; may sleep.
+ * Return: as kwq_copy_entries_in().
+ */
+static __always_inline int kwq_copy_one_in(void *entry, size_t size, u64 array, u32 size_there,
+					   u32 i)
+{
+	if (likely(size_there == size))
+		return kwq_copy_from_user(entry, u64_to_user_ptr(array) + i * size, size);
+	return kwq_copy_entries_in(entry, size, 1, array, size_there, i);
+}
+
+/**
+ * kwq_copy_one_out() - kwq_copy_entries_out() for one entry, whose size the compiler knows
+ * @array: address of the caller's array
+ * @size_there: size of an entry there
+ * @i: number of the entry there
+ * @entry: the entry
+ * @size: its size
+ *
+ * Context: process; may sleep.
+ * Return: 0 or -EFAULT.
+ */
+static __always_inline int kwq_copy_one_out(u64 array, u32 size_there, u32 i, const void *entry,
+					    size_t size)
+{
+	if (likely(size_there == size))
+		return kwq_copy_to_user(u64_to_user_ptr(array) + i * size, entry, size);
+	return kwq_copy_entries_out(array, size_there, i, entry, size, 1);
+}
+
 int kwq_batch_check(const struct kwq_batch *batch, u32 entry_size, u32 extra_size,
 		    bool has_results);
 int kwq_batch_execute(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
@@ -120,17 +156,33 @@ int kwq_batch_prepare_paired_done(const struct kwq_batch *done, const struct kwq
 int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
 		  const struct kwq_patience *patience, const struct kwq_paired_done *paired);
 
-/* extras.c */
-int kwq_batch_execute_with_extras(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
-				  const struct kwq_batch *batch, struct kwq_room_wait *wait,
-				  u32 *taken);
-int kwq_batch_get_with_extras(struct kwq_handle *handle, const struct kwq_batch *batch,
-			      const struct kwq_patience *patience);
-
 int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batch,
 			 struct kwq_list_request *request);
 int kwq_batch_check_list_dead(const struct kwq_batch *batch);
 int kwq_batch_list_dead(struct kwq_handle *handle, const struct kwq_batch *batch,
 			u64 after);
+
+/* extras.c */
+
+/**
+ * struct kwq_extra_in - the extra of the entry that is being carried out
+ * @extra: the extra
+ * @extras: what it brings. The value, if one is left, and @value_bytes need kwq_extra_end()
+ * @value_bytes: bytes of the value that are charged as memory of the call
+ * @group: the name of its group
+ */
+struct kwq_extra_in {
+	struct kwq_add_extra extra;
+	struct kwq_extras extras;
+	u32 value_bytes;
+	u8 group[KWQ_GROUP_MAX];
+};
+
+int kwq_extra_copy_in(struct kwq_extra_in *in, const struct kwq_handle *handle,
+		      const struct kwq_batch *batch, u32 i, u32 flags, s32 *result);
+void kwq_extra_end(struct kwq_extra_in *in, const struct kwq_handle *handle);
+int kwq_more_copy_out(const struct kwq_got_more *more, const struct kwq_batch *batch, u32 i,
+		      void __user *to);
+void kwq_more_end(const struct kwq_got_more *more, const struct kwq_handle *handle);
 
 #endif /* KWQ_BATCH_H */

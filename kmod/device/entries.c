@@ -16,31 +16,10 @@ static u32 extra_flags_of_add(const void *data)
 	return entry->flags & KWQ_ADD_EXTRAS;
 }
 
-static int execute_add_with(struct kwq_handle *handle, const void *data,
-			    struct kwq_extras *extras, const struct kwq_key *key, ktime_t now,
-			    struct kwq_stock *stock)
-{
-	const struct kwq_add_entry *entry = data;
-	struct kwq_add_options options = {
-		.flags = entry->flags & ~(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE | KWQ_ADD_GROUP),
-		.priority = entry->priority,
-		.time = entry->time,
-		.at_most = extras->at_most,
-	};
-
-	if (!key->len || entry->pad || kwq_check_add(&options))
-		return -EINVAL;
-	if (kwq_front_is_shut_down(handle->front))
-		return -ESHUTDOWN;
-	if (entry->flags & KWQ_ADD_AT)
-		options.time = kwq_host_time(handle->keyed, entry->time);
-	return kwq_keyed_add_with_locked(handle->keyed, key, &options, extras, now, stock);
-}
-
 static noinline int execute_add_as_asked(struct kwq_handle *handle,
 					 const struct kwq_add_entry *entry,
-					 const struct kwq_key *key, ktime_t now,
-					 struct kwq_stock *stock)
+					 struct kwq_extras *extras, const struct kwq_key *key,
+					 ktime_t now, struct kwq_stock *stock)
 {
 	struct kwq_add_options options = {
 		.flags = entry->flags,
@@ -48,23 +27,30 @@ static noinline int execute_add_as_asked(struct kwq_handle *handle,
 		.time = entry->time,
 	};
 
+	if (extras) {
+		options.flags &= ~(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE | KWQ_ADD_GROUP);
+		options.at_most = extras->at_most;
+	}
 	if (!key->len || entry->pad || kwq_check_add(&options))
 		return -EINVAL;
 	if (kwq_front_is_shut_down(handle->front))
 		return -ESHUTDOWN;
 	if (entry->flags & KWQ_ADD_AT)
 		options.time = kwq_host_time(handle->keyed, entry->time);
+	if (extras)
+		return kwq_keyed_add_with_locked(handle->keyed, key, &options, extras, now, stock);
 	return kwq_keyed_add_locked(handle->keyed, key, &options, now, stock);
 }
 
-static int execute_add(struct kwq_handle *handle, const void *data,
+static int execute_add(struct kwq_handle *handle, const void *data, struct kwq_extras *extras,
 		       const struct kwq_key *key, ktime_t now, struct kwq_stock *stock)
 {
 	static const struct kwq_add_options at_once;
 	const struct kwq_add_entry *entry = data;
 
-	if (unlikely(entry->time || entry->flags | entry->priority | entry->pad || !key->len))
-		return execute_add_as_asked(handle, entry, key, now, stock);
+	if (unlikely(extras || entry->time || entry->flags | entry->priority | entry->pad ||
+		     !key->len))
+		return execute_add_as_asked(handle, entry, extras, key, now, stock);
 	if (kwq_front_is_shut_down(handle->front))
 		return -ESHUTDOWN;
 	return kwq_keyed_add_locked(handle->keyed, key, &at_once, now, stock);
@@ -79,7 +65,6 @@ const struct kwq_batch_kind kwq_batch_add = {
 	.makes_items = true,
 	.changes_items = true,
 	.extra_flags = extra_flags_of_add,
-	.execute_with = execute_add_with,
 	.execute = execute_add,
 };
 
@@ -97,9 +82,8 @@ static bool names_one(u64 ticket, const struct kwq_key *key)
 	return !ticket != !key->len;
 }
 
-static int execute_done(struct kwq_handle *handle, const void *data,
-			const struct kwq_key *key, ktime_t now,
-		     struct kwq_stock *stock)
+static int execute_done(struct kwq_handle *handle, const void *data, struct kwq_extras *extras,
+			const struct kwq_key *key, ktime_t now, struct kwq_stock *stock)
 {
 	const struct kwq_done_entry *entry = data;
 
@@ -119,9 +103,8 @@ const struct kwq_batch_kind kwq_batch_done = {
 	.execute = execute_done,
 };
 
-static int execute_extend(struct kwq_handle *handle, const void *data,
-			  const struct kwq_key *key, ktime_t now,
-		       struct kwq_stock *stock)
+static int execute_extend(struct kwq_handle *handle, const void *data, struct kwq_extras *extras,
+			  const struct kwq_key *key, ktime_t now, struct kwq_stock *stock)
 {
 	const struct kwq_extend_entry *entry = data;
 
@@ -141,9 +124,8 @@ const struct kwq_batch_kind kwq_batch_extend = {
 
 #define REMOVE_FLAGS	(KWQ_REMOVE_DEAD | KWQ_REMOVE_REVOKE | KWQ_REMOVE_UNCHANGED)
 
-static int execute_remove(struct kwq_handle *handle, const void *data,
-			  const struct kwq_key *key, ktime_t now,
-		       struct kwq_stock *stock)
+static int execute_remove(struct kwq_handle *handle, const void *data, struct kwq_extras *extras,
+			  const struct kwq_key *key, ktime_t now, struct kwq_stock *stock)
 {
 	const struct kwq_remove_entry *entry = data;
 
@@ -166,9 +148,8 @@ const struct kwq_batch_kind kwq_batch_remove = {
 	.execute = execute_remove,
 };
 
-static int execute_forget(struct kwq_handle *handle, const void *data,
-			  const struct kwq_key *key, ktime_t now,
-		       struct kwq_stock *stock)
+static int execute_forget(struct kwq_handle *handle, const void *data, struct kwq_extras *extras,
+			  const struct kwq_key *key, ktime_t now, struct kwq_stock *stock)
 {
 	const struct kwq_key_entry *entry = data;
 
@@ -187,9 +168,8 @@ const struct kwq_batch_kind kwq_batch_forget = {
 	.execute = execute_forget,
 };
 
-static int execute_requeues(struct kwq_handle *handle, const void *data,
-			    const struct kwq_key *key, ktime_t now,
-			 struct kwq_stock *stock)
+static int execute_requeues(struct kwq_handle *handle, const void *data, struct kwq_extras *extras,
+			    const struct kwq_key *key, ktime_t now, struct kwq_stock *stock)
 {
 	const struct kwq_key_entry *entry = data;
 
@@ -275,12 +255,12 @@ static u64 restored_duration(const struct kwq_keyed *keyed, u64 age)
 	return keyed->limits.no_durations ? age : restored_age(age);
 }
 
-static int execute_restore_with(struct kwq_handle *handle, const void *data,
-				struct kwq_extras *extras, const struct kwq_key *key, ktime_t now,
-				struct kwq_stock *stock)
+static int execute_restore(struct kwq_handle *handle, const void *data, struct kwq_extras *extras,
+			   const struct kwq_key *key, ktime_t now, struct kwq_stock *stock)
 {
 	const struct kwq_restore_entry *entry = data;
 	struct kwq_keyed *keyed = handle->keyed;
+	struct kwq_extras none = {};
 	struct kwq_restored restored = {
 		.priority = safe_priority(entry->priority),
 		.wait_priority = safe_priority(entry->wait_priority),
@@ -291,6 +271,7 @@ static int execute_restore_with(struct kwq_handle *handle, const void *data,
 		.dead_for = restored_duration(keyed, entry->dead_for),
 	};
 
+	extras = extras ?: &none;
 	if (!key->len || entry->flags != extras->flags || check_restore(entry))
 		return -EINVAL;
 	restored.state = entry->state & (KWQ_IS_READY | KWQ_IS_RETURNED | KWQ_IS_WAITING |
@@ -305,14 +286,6 @@ static int execute_restore_with(struct kwq_handle *handle, const void *data,
 	return kwq_keyed_restore_locked(keyed, key, &restored, extras, now, stock);
 }
 
-static int execute_restore(struct kwq_handle *handle, const void *data,
-			   const struct kwq_key *key, ktime_t now, struct kwq_stock *stock)
-{
-	struct kwq_extras extras = {};
-
-	return execute_restore_with(handle, data, &extras, key, now, stock);
-}
-
 const struct kwq_batch_kind kwq_batch_restore = {
 	.cmd = KWQ_IOC_RESTORE,
 	/* It adds, and sets counts and times that the queue's work decides otherwise (U9). */
@@ -323,6 +296,5 @@ const struct kwq_batch_kind kwq_batch_restore = {
 	.makes_items = true,
 	.changes_items = true,
 	.extra_flags = extra_flags_of_restore,
-	.execute_with = execute_restore_with,
 	.execute = execute_restore,
 };
