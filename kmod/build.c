@@ -42,7 +42,6 @@
 #include "keyed/changes.c"
 #include "keyed/keyed.c"
 #include "keyed/life.c"
-#include "keyed/dead.c"
 #include "keyed/values.c"
 #include "keyed/list.c"
 #include "keyed/stat.c"

@@ -89,7 +89,7 @@ void kwq_core_init(struct kwq_core *core, enum kwq_form form)
 bool kwq_core_is_used(const struct kwq_core *core)
 {
 	return core->nr_ready || core->nr_processing || kwq_core_has_waiting(core) ||
-	       kwq_core_next_dead(core, 0);
+	       kwq_core_first_dead(core);
 }
 
 /* The state may be read while it changes: see &kwq_item.state. */
@@ -212,24 +212,18 @@ static int priority_kept(const struct kwq_item *item)
 	return item->priority;
 }
 
-static bool died_before(struct rb_node *a, const struct rb_node *b)
-{
-	return rb_entry(a, struct kwq_item, by_death)->death <
-	       rb_entry(b, struct kwq_item, by_death)->death;
-}
-
 /* Adds an item that has just died to @dead, behind all that died before. */
 static void bury(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	item->since = now;
+	list_add_tail(&item->link, &core->dead);
 	count_death(core, item);
-	rb_add(&item->by_death, &core->dead, died_before);
 }
 
 static void unbury(struct kwq_core *core, struct kwq_item *item)
 {
-	rb_erase(&item->by_death, &core->dead);
-	uncount_death(core);
+	list_del(&item->link);
+	uncount(core, &kwq_bulk_of(core)->nr_dead);
 }
 
 /*
@@ -1473,27 +1467,14 @@ struct kwq_item *kwq_core_first_processing(const struct kwq_core *core)
 }
 
 /**
- * kwq_core_next_dead() - find the first dead item whose number is above @after (L11)
+ * kwq_core_first_dead() - find the first of the dead items, which died before all others (L11)
  * @core: the core
- * @after: number of a death; 0 for the item that has been dead longest
  *
- * Return: the item; NULL if there is none.
+ * Return: the item; NULL if none is dead.
  */
-struct kwq_item *kwq_core_next_dead(const struct kwq_core *core, u64 after)
+struct kwq_item *kwq_core_first_dead(const struct kwq_core *core)
 {
-	struct rb_node *node = core->dead.rb_node;
-	struct kwq_item *item, *found = NULL;
-
-	while (node) {
-		item = rb_entry(node, struct kwq_item, by_death);
-		if (item->death > after) {
-			found = item;
-			node = node->rb_left;
-		} else {
-			node = node->rb_right;
-		}
-	}
-	return found;
+	return list_first_entry_or_null(&core->dead, struct kwq_item, link);
 }
 
 /**
@@ -1516,7 +1497,7 @@ struct kwq_item *kwq_core_drop(struct kwq_core *core)
 		note_drop(core, item);
 		return item;
 	}
-	item = kwq_core_next_dead(core, 0);
+	item = kwq_core_first_dead(core);
 	if (item) {
 		unbury(core, item);
 		drop_dead(core, item);

@@ -196,7 +196,7 @@ void kwq_core_set_group(struct kwq_core *core, struct kwq_item *item, struct kwq
 void kwq_core_begin_flush(struct kwq_core *core);
 void kwq_core_shut_down(struct kwq_core *core);
 struct kwq_item *kwq_core_first_processing(const struct kwq_core *core);
-struct kwq_item *kwq_core_next_dead(const struct kwq_core *core, u64 after);
+struct kwq_item *kwq_core_first_dead(const struct kwq_core *core);
 struct kwq_item *kwq_core_drop(struct kwq_core *core);
 void kwq_core_gauges(const struct kwq_core *core, struct kwq_gauges *gauges,
 		     ktime_t now);

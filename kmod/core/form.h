@@ -254,20 +254,13 @@ static void note_end_of_waiting(const struct kwq_core *core, struct kwq_item *it
 
 /* ---- Dead items ---- */
 
+/* Q15: a list of keys shows the number of a death. */
 static inline void count_death(struct kwq_core *core, struct kwq_item *item)
 {
-	if (kwq_core_is_small(core)) {
-		item->death = next_death_in_order(core);
+	if (kwq_core_is_small(core))
 		return;
-	}
 	item->death = ++kwq_bulk_of(core)->last_death;
 	kwq_bulk_of(core)->nr_dead++;
-}
-
-static inline void uncount_death(struct kwq_core *core)
-{
-	if (!kwq_core_is_small(core))
-		kwq_bulk_of(core)->nr_dead--;
 }
 
 #endif /* KWQ_FORM_H */

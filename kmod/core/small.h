@@ -96,12 +96,4 @@ static struct kwq_item *take_by_time(struct kwq_core *core)
 	return item;
 }
 
-/* Nobody remembers numbers of deaths. So they may start over. */
-static u64 next_death_in_order(struct kwq_core *core)
-{
-	struct rb_node *last = rb_last(&core->dead);
-
-	return last ? rb_entry(last, struct kwq_item, by_death)->death + 1 : 1;
-}
-
 #endif /* KWQ_SMALL_H */

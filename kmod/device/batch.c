@@ -316,17 +316,6 @@ int kwq_batch_check(const struct kwq_batch *batch, u32 entry_size, u32 extra_siz
 }
 
 /**
- * kwq_batch_check_list_dead() - check the form of a batch for dead items
- * @batch: the batch; absent batches are valid
- *
- * Return: 0, -EINVAL or -EMSGSIZE.
- */
-int kwq_batch_check_list_dead(const struct kwq_batch *batch)
-{
-	return kwq_batch_check(batch, sizeof(struct kwq_dead_entry), 0, false);
-}
-
-/**
  * kwq_copy_entries_in() - copy in entries that may have another size in the caller's headers
  * @entries: destination
  * @size: size of one of them
@@ -900,58 +889,6 @@ int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
 	if (err)
 		return err;
 	return likely(batch->nr == 1) ? 1 : get_rest(handle, batch, at);
-}
-
-/**
- * kwq_batch_list_dead() - list dead items into a batch (L11)
- * @handle: the handle
- * @batch: the batch, checked
- * @after: list only deaths with a higher number than this
- *
- * Context: process; may sleep.
- * Return: how many were listed; -EFAULT, -EMSGSIZE, -ENOMEM, -EINTR.
- */
-int kwq_batch_list_dead(struct kwq_handle *handle, const struct kwq_batch *batch,
-			u64 after)
-{
-	struct kwq_dead_buffer buffer;
-	struct cursor at = {};
-	struct chunk chunk;
-	int ret;
-
-	ret = chunk_init(&chunk, batch, CHUNK_ENTRIES, sizeof(struct kwq_dead_entry), handle, false);
-	if (ret)
-		return ret;
-	buffer.entries = chunk.entries;
-	buffer.keys = chunk.keys;
-	while (at.taken < batch->nr) {
-		buffer.max_items = min(chunk.max_entries, batch->nr - at.taken);
-		buffer.max_key_bytes = min_t(u64, chunk.max_key_bytes,
-					     batch->keys_len - at.key_offset);
-		ret = kwq_keyed_list_dead(handle->keyed, after, &buffer);
-		if (ret <= 0)
-			break;
-		if (kwq_copy_entries_out(batch->entries, batch->entry_size, at.taken,
-					 buffer.entries, sizeof(*buffer.entries), ret) ||
-		    copy_to_user(u64_to_user_ptr(batch->keys) + at.key_offset,
-				 buffer.keys, buffer.keys_len)) {
-			ret = -EFAULT;
-			break;
-		}
-		after = buffer.entries[ret - 1].number;
-		at.taken += ret;
-		at.key_offset += buffer.keys_len;
-		if (fatal_signal_pending(current)) {
-			ret = -EINTR;
-			break;
-		}
-		cond_resched();
-	}
-	chunk_free(&chunk, handle);
-	/* Items that did not fit are for the next call. */
-	if (ret < 0 && !(at.taken && ret == -EMSGSIZE))
-		return ret;
-	return at.taken;
 }
 
 /*

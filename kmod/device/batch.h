@@ -158,9 +158,6 @@ int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
 
 int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batch,
 			 struct kwq_list_request *request);
-int kwq_batch_check_list_dead(const struct kwq_batch *batch);
-int kwq_batch_list_dead(struct kwq_handle *handle, const struct kwq_batch *batch,
-			u64 after);
 
 /* extras.c */
 

@@ -763,7 +763,6 @@ union queue_args {
 	struct kwq_term_args term;
 	struct kwq_shut_down_args shut_down;
 	struct kwq_drain_args drain;
-	struct kwq_list_dead_args list_dead;
 	struct kwq_list_items_args list_items;
 	struct kwq_advance_args advance;
 	struct kwq_board_args board;
@@ -892,17 +891,6 @@ static long queue_config(struct file *file, void __user *uarg)
 	arg.nr = config->nr;
 	kfree(config);
 	return err ?: copy_out_as(uarg, &arg, sizeof(arg), arg.size);
-}
-
-static long queue_list_dead(struct file *file, union queue_args *args, void __user *uarg)
-{
-	struct kwq_handle *handle = file->private_data;
-	const struct kwq_list_dead_args *arg = &args->list_dead;
-
-	if (!arg->batch.nr)
-		return -EINVAL;
-	return kwq_batch_check_list_dead(&arg->batch) ?:
-	       kwq_batch_list_dead(handle, &arg->batch, arg->after);
 }
 
 #define LISTED_STATES	(KWQ_IS_READY | KWQ_IS_WAITING | KWQ_IS_PROCESSING |	\
@@ -1128,7 +1116,6 @@ static const struct queue_request {
 	REQUEST(term, TERM, KWQ_RIGHT_MANAGE, KWQ_TERM_RELATIVE),
 	REQUEST(shut_down, SHUT_DOWN, KWQ_RIGHT_MANAGE, 0),
 	REQUEST(drain, DRAIN, KWQ_RIGHT_MANAGE, KWQ_DRAIN_RELATIVE),
-	REQUEST(list_dead, LIST_DEAD, KWQ_RIGHT_READ, 0),
 	REQUEST(list_items, LIST_ITEMS, KWQ_RIGHT_READ, KWQ_LIST_KEY | KWQ_LIST_VALUES),
 	REQUEST(advance, ADVANCE, KWQ_RIGHT_MANAGE, KWQ_ADVANCE_TO),
 	REQUEST(board, BOARD, KWQ_RIGHT_WRITE, O_CLOEXEC),

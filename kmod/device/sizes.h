@@ -46,8 +46,6 @@ KWQ_FIRST_SIZE(kwq_limiter, 40);
 KWQ_FIRST_SIZE(kwq_backoff, 32);
 KWQ_FIRST_SIZE(kwq_key_entry, 8);
 KWQ_FIRST_SIZE(kwq_restore_entry, 64);
-KWQ_FIRST_SIZE(kwq_dead_entry, 32);
-KWQ_FIRST_SIZE(kwq_list_dead_args, 64);
 KWQ_FIRST_SIZE(kwq_list_items_args, 80);
 KWQ_FIRST_SIZE(kwq_listed, 120);
 KWQ_FIRST_SIZE(kwq_advance_args, 16);

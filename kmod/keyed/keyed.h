@@ -613,22 +613,6 @@ struct kwq_need {
 };
 
 /**
- * struct kwq_dead_buffer - buffer for a list of dead items
- * @entries: room for @max_items
- * @keys: room for @max_key_bytes bytes of packed keys
- * @max_items: most items to list
- * @max_key_bytes: most bytes of keys
- * @keys_len: out: bytes used in @keys
- */
-struct kwq_dead_buffer {
-	struct kwq_dead_entry *entries;
-	u8 *keys;
-	u32 max_items;
-	u32 max_key_bytes;
-	u32 keys_len;
-};
-
-/**
  * struct kwq_list_request - which items of a queue to list (Q15)
  * @states: KWQ_IS_* bits; items that have none of them are left out
  * @at: the list begins with the item of this place; 0 is the first one. It is 0 again at the
@@ -1036,10 +1020,6 @@ int kwq_keyed_forget_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 int kwq_keyed_num_requeues_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 				  ktime_t now);
 int kwq_keyed_advance(struct kwq_keyed *keyed, u64 time, bool to);
-
-/* dead.c */
-int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
-			struct kwq_dead_buffer *buffer);
 
 /* list.c */
 int kwq_keyed_list(struct kwq_keyed *keyed, struct kwq_list_request *request,

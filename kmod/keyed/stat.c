@@ -101,7 +101,7 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 		stat_changes(keyed->changes, stat);
 	if (!keyed->limits.no_durations)
 		kwq_core_gauges(core, &gauges, now);
-	dead = kwq_core_next_dead(core, 0);
+	dead = kwq_core_first_dead(core);
 	stat->oldest_dead = dead ? kwq_age(dead->since, now) : 0;
 	keyed->has_older_dead &= !!dead;
 	/* Without durations the first one may have died at an unknown time, and others not. */

@@ -117,7 +117,7 @@ struct kwq_item *kwq_first_dead(struct kwq_queue *queue)
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	item = kwq_core_next_dead(&queue->core, 0);
+	item = kwq_core_first_dead(&queue->core);
 	spin_unlock_irqrestore(&queue->lock, flags);
 	return item;
 }

@@ -185,20 +185,6 @@ _Static_assert(sizeof(struct kwq_key_entry) == 8, "kwq_key_entry");
 ASSERT_AT(kwq_key_entry, key_len, 0);
 ASSERT_AT(kwq_key_entry, flags, 4);
 
-_Static_assert(sizeof(struct kwq_dead_entry) == 32, "kwq_dead_entry");
-ASSERT_AT(kwq_dead_entry, number, 0);
-ASSERT_AT(kwq_dead_entry, age, 8);
-ASSERT_AT(kwq_dead_entry, key_len, 16);
-ASSERT_AT(kwq_dead_entry, priority, 20);
-ASSERT_AT(kwq_dead_entry, requeues, 24);
-ASSERT_AT(kwq_dead_entry, abandoned, 28);
-
-_Static_assert(sizeof(struct kwq_list_dead_args) == 64, "kwq_list_dead_args");
-ASSERT_AT(kwq_list_dead_args, size, 0);
-ASSERT_AT(kwq_list_dead_args, flags, 4);
-ASSERT_AT(kwq_list_dead_args, after, 8);
-ASSERT_AT(kwq_list_dead_args, batch, 16);
-
 _Static_assert(sizeof(struct kwq_listed) == 120, "kwq_listed");
 ASSERT_AT(kwq_listed, order, 0);
 ASSERT_AT(kwq_listed, dirty_for, 8);
@@ -406,7 +392,6 @@ _Static_assert(KWQ_IOC_FORGET == 0x4004bb19, "FORGET");
 _Static_assert(KWQ_IOC_REQUEUES == 0x4004bb1a, "REQUEUES");
 _Static_assert(KWQ_IOC_CONFIGURE == 0x4004bb1b, "CONFIGURE");
 _Static_assert(KWQ_IOC_CONFIG == 0xc004bb1c, "CONFIG");
-_Static_assert(KWQ_IOC_LIST_DEAD == 0x4004bb1d, "LIST_DEAD");
 _Static_assert(KWQ_IOC_ADVANCE == 0x4004bb1e, "ADVANCE");
 _Static_assert(KWQ_IOC_EXTEND == 0x4004bb1f, "EXTEND");
 _Static_assert(KWQ_IOC_RESTORE == 0x4004bb23, "RESTORE");
@@ -443,7 +428,6 @@ union argument {
 	struct kwq_shut_down_args shut_down;
 	struct kwq_drain_args drain;
 	struct kwq_config config;
-	struct kwq_list_dead_args list_dead;
 	struct kwq_list_items_args list_items;
 	struct kwq_advance_args advance;
 	struct kwq_tell_args tell;
@@ -461,7 +445,6 @@ struct buffers {
 		struct kwq_got got;
 		struct kwq_key_entry key;
 		struct kwq_restore_entry restore;
-		struct kwq_dead_entry dead;
 		struct kwq_listed listed;
 		struct kwq_limiter limiters[KWQ_LIMITERS_MAX];
 		struct kwq_list_entry list[2];
@@ -596,13 +579,6 @@ static void fill_config(union argument *arg)
 	arg->config.nr = KWQ_LIMITERS_MAX;
 	arg->config.limiters = user_ptr(buffers.entries.limiters);
 	arg->config.limiter_size = sizeof(struct kwq_limiter);
-}
-
-static void fill_list_dead(union argument *arg)
-{
-	arg->list_dead.batch = one_entry(sizeof(struct kwq_dead_entry));
-	arg->list_dead.batch.results = 0;
-	arg->list_dead.batch.keys_len = KEY_ROOM;
 }
 
 static void fill_list_items(union argument *arg)
@@ -778,11 +754,6 @@ FIXTURE_VARIANT_ADD(request, configure) {
 FIXTURE_VARIANT_ADD(request, config) {
 	.cmd = KWQ_IOC_CONFIG, .target = QUEUE, .size = sizeof(struct kwq_config),
 	.fill = fill_config, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, list_dead) {
-	.cmd = KWQ_IOC_LIST_DEAD, .target = QUEUE, .size = sizeof(struct kwq_list_dead_args),
-	.fill = fill_list_dead, .flags = 4,
 };
 
 FIXTURE_VARIANT_ADD(request, list_items) {
@@ -1280,9 +1251,8 @@ TEST_F(abi, unknown_requests)
 		KWQ_IOC_STAT, KWQ_IOC_PAUSE, KWQ_IOC_RESUME, KWQ_IOC_SHUT_DOWN,
 		KWQ_IOC_SHUTTING_DOWN, KWQ_IOC_DRAIN,
 		KWQ_IOC_FORGET, KWQ_IOC_REQUEUES, KWQ_IOC_CONFIGURE, KWQ_IOC_CONFIG,
-		KWQ_IOC_LIST_DEAD, KWQ_IOC_ADVANCE, KWQ_IOC_EXTEND, KWQ_IOC_LIST_ITEMS,
-		KWQ_IOC_RESTORE, KWQ_IOC_BOARD, KWQ_IOC_TELL, KWQ_IOC_FOLLOW, KWQ_IOC_CHANGES,
-		KWQ_IOC_SYNC, KWQ_IOC_TERM,
+		KWQ_IOC_ADVANCE, KWQ_IOC_EXTEND, KWQ_IOC_LIST_ITEMS, KWQ_IOC_RESTORE, KWQ_IOC_BOARD,
+		KWQ_IOC_TELL, KWQ_IOC_FOLLOW, KWQ_IOC_CHANGES, KWQ_IOC_SYNC, KWQ_IOC_TERM,
 	};
 	__u8 arg[4096];
 
@@ -1470,7 +1440,7 @@ TEST_F(abi, list_values)
 
 /* U3: entries of the caller's size. */
 
-enum entry_kind { ADD, DONE, REMOVE, FORGET, REQUEUES, RESTORE, GOT, DEAD, LISTED, CHANGED };
+enum entry_kind { ADD, DONE, REMOVE, FORGET, REQUEUES, RESTORE, GOT, LISTED, CHANGED };
 
 FIXTURE(entry)
 {
@@ -1482,7 +1452,6 @@ FIXTURE(entry)
 		struct kwq_remove_entry remove;
 		struct kwq_key_entry key;
 		struct kwq_got got;
-		struct kwq_dead_entry dead;
 		struct kwq_listed listed;
 		__u8 bytes[4 * 4096];
 	} entries;
@@ -1528,10 +1497,6 @@ FIXTURE_VARIANT_ADD(entry, got) {
 	.kind = GOT, .cmd = KWQ_IOC_GET, .size = sizeof(struct kwq_got),
 };
 
-FIXTURE_VARIANT_ADD(entry, dead) {
-	.kind = DEAD, .cmd = KWQ_IOC_LIST_DEAD, .size = sizeof(struct kwq_dead_entry),
-};
-
 FIXTURE_VARIANT_ADD(entry, listed) {
 	.kind = LISTED, .cmd = KWQ_IOC_LIST_ITEMS, .size = sizeof(struct kwq_listed),
 };
@@ -1543,11 +1508,10 @@ FIXTURE_VARIANT_ADD(entry, changed) {
 /* Whether the kernel fills the entries in. */
 static bool come_out(const entry_variant *variant)
 {
-	return variant->kind == GOT || variant->kind == DEAD || variant->kind == LISTED ||
-	       variant->kind == CHANGED;
+	return variant->kind == GOT || variant->kind == LISTED || variant->kind == CHANGED;
 }
 
-/* Makes an item rate-limited once and idle. The next rate-limited add makes it dead. */
+/* Makes an item rate-limited once and idle. */
 static void fail_once(struct __test_metadata *_metadata, int q, const char *key)
 {
 	struct item item;
@@ -1561,10 +1525,9 @@ FIXTURE_SETUP(entry)
 {
 	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
 	static const char * const keys[] = { "a", "b", "c" };
-	struct kwq_config config = config_of(at_once);
+	const struct kwq_config config = config_of(at_once);
 	struct item items[3];
 
-	config.dead_after = 1;
 	self->dev = open_device();
 	ASSERT_LE(0, self->dev);
 	self->q = new_queue_with(self->dev, CLOCK_MONOTONIC, 0, &config);
@@ -1573,13 +1536,9 @@ FIXTURE_SETUP(entry)
 	if (variant->kind == ADD || variant->kind == RESTORE)
 		return;
 	for (int i = 0; i < 3; i++) {
-		if (variant->kind == FORGET || variant->kind == REQUEUES || variant->kind == DEAD)
+		if (variant->kind == FORGET || variant->kind == REQUEUES)
 			fail_once(_metadata, self->q, keys[i]);
-		if (variant->kind == DEAD)
-			ASSERT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, keys[i]));
 	}
-	if (variant->kind == DEAD)
-		return;
 	if (variant->kind == CHANGED) {
 		__u64 number;
 
@@ -1616,11 +1575,6 @@ static int run_entries(entry_fixture *self, const entry_variant *variant,
 		},
 	};
 
-	const struct kwq_list_dead_args list_dead = {
-		.size = sizeof(list_dead),
-		.batch = get.get,
-	};
-
 	struct kwq_list_items_args list_items = {
 		.size = sizeof(list_items),
 		.states = KWQ_IS_READY,
@@ -1641,8 +1595,6 @@ static int run_entries(entry_fixture *self, const entry_variant *variant,
 		return request(self->q, KWQ_IOC_LIST_ITEMS, &list_items);
 	if (variant->kind == GOT)
 		return q_get_raw(self->q, &get);
-	if (variant->kind == DEAD)
-		return request(self->q, KWQ_IOC_LIST_DEAD, &list_dead);
 	return q_op(self->q, variant->cmd, &self->entries, entry_size, 3, self->keys, 3,
 		    self->results);
 }
@@ -1674,20 +1626,13 @@ static void check_entries_done(struct __test_metadata *_metadata, entry_fixture 
 	for (int i = 0; i < 3; i++) {
 		__u8 *entry = self->entries.bytes + i * entry_size;
 		struct kwq_listed listed;
-		struct kwq_dead_entry dead;
 		struct kwq_got got;
 
 		if (!come_out(variant)) {
 			EXPECT_EQ(result[variant->kind], self->results[i]);
 			continue;
 		}
-		if (variant->kind == DEAD) {
-			memcpy(&dead, entry, sizeof(dead));
-			EXPECT_NE(0, dead.number);
-			EXPECT_EQ(1, dead.key_len);
-			EXPECT_EQ(1, dead.requeues);
-			EXPECT_EQ(0, dead.abandoned);
-		} else if (variant->kind == LISTED || variant->kind == CHANGED) {
+		if (variant->kind == LISTED || variant->kind == CHANGED) {
 			memcpy(&listed, entry, sizeof(listed));
 			EXPECT_EQ(KWQ_IS_READY, listed.state);
 			EXPECT_EQ(KWQ_IS_READY, listed.order_of);
@@ -2200,7 +2145,6 @@ TEST_F(abi, keys_of_no_bytes)
 	union {
 		struct kwq_done_entry done;
 		struct kwq_got got;
-		struct kwq_dead_entry dead;
 		struct kwq_listed listed;
 		struct kwq_restore_entry restore;
 	} entry;
@@ -2236,7 +2180,6 @@ TEST_F(abi, keys_of_no_bytes)
 			.entry_size = sizeof(entry.got),
 		},
 	};
-	struct kwq_list_dead_args list = { .size = sizeof(list), .batch = get.get };
 	struct kwq_list_items_args items = {
 		.size = sizeof(items),
 		.states = KWQ_IS_READY,
@@ -2246,53 +2189,10 @@ TEST_F(abi, keys_of_no_bytes)
 	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
 	get.get.keys = 0;
 	EXPECT_EQ(-EAGAIN, q_get_raw(self->q, &get));
-	list.batch.entry_size = sizeof(entry.dead);
-	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_LIST_DEAD, &list));
-	list.batch.keys = 0;
-	EXPECT_EQ(0, request(self->q, KWQ_IOC_LIST_DEAD, &list));
 	items.batch.entry_size = sizeof(entry.listed);
 	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_LIST_ITEMS, &items));
 	items.batch.keys = 0;
 	EXPECT_EQ(0, request(self->q, KWQ_IOC_LIST_ITEMS, &items));
-}
-
-/* U3: the batch of a list of dead items. */
-TEST_F(abi, list_dead_values)
-{
-	struct kwq_dead_entry entry;
-	__u8 key[8];
-	const struct kwq_list_dead_args right = {
-		.size = sizeof(right),
-		.batch = {
-			.entries = user_ptr(&entry),
-			.keys = user_ptr(key),
-			.keys_len = sizeof(key),
-			.nr = 1,
-			.entry_size = sizeof(entry),
-		},
-	};
-	struct kwq_list_dead_args list;
-
-	poison(&entry, sizeof(entry));
-	list = right;
-	list.batch.nr = 0;
-	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_LIST_DEAD, &list));
-	memset(&list.batch, 0, sizeof(list.batch));
-	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_LIST_DEAD, &list));
-	list = right;
-	list.batch.nr = KWQ_BATCH_MAX + 1;
-	EXPECT_EQ(-EMSGSIZE, request(self->q, KWQ_IOC_LIST_DEAD, &list));
-	/* Entries that are filled in have no results. */
-	list = right;
-	list.batch.results = user_ptr(key);
-	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_LIST_DEAD, &list));
-	for (int bit = 0; bit < 32; bit++) {
-		list = right;
-		list.batch.extra_size = 1U << bit;
-		EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_LIST_DEAD, &list));
-	}
-	EXPECT_TRUE(is_poison(&entry, sizeof(entry)));
-	EXPECT_EQ(0, request(self->q, KWQ_IOC_LIST_DEAD, &right));
 }
 
 /* O6, U3: addresses have 64 bits, even those of a 32-bit program. */
@@ -2338,13 +2238,12 @@ static const struct {
 	{ KWQ_IOC_ADD, KWQ_RIGHT_WRITE },	{ KWQ_IOC_GET, KWQ_RIGHT_READ },
 	{ KWQ_IOC_DONE, KWQ_RIGHT_READ },	{ KWQ_IOC_EXTEND, KWQ_RIGHT_READ },
 	{ KWQ_IOC_FORGET, KWQ_RIGHT_READ },	{ KWQ_IOC_REQUEUES, KWQ_RIGHT_READ },
-	{ KWQ_IOC_LIST_DEAD, KWQ_RIGHT_READ },	{ KWQ_IOC_REMOVE, KWQ_RIGHT_MANAGE },
+	{ KWQ_IOC_LIST_ITEMS, KWQ_RIGHT_READ },	{ KWQ_IOC_REMOVE, KWQ_RIGHT_MANAGE },
 	{ KWQ_IOC_PAUSE, KWQ_RIGHT_MANAGE },	{ KWQ_IOC_RESUME, KWQ_RIGHT_MANAGE },
 	{ KWQ_IOC_SHUT_DOWN, KWQ_RIGHT_MANAGE }, { KWQ_IOC_DRAIN, KWQ_RIGHT_MANAGE },
 	{ KWQ_IOC_CONFIGURE, KWQ_RIGHT_MANAGE }, { KWQ_IOC_ADVANCE, KWQ_RIGHT_MANAGE },
 	{ KWQ_IOC_LEN, 0 },			{ KWQ_IOC_STAT, 0 },
 	{ KWQ_IOC_SHUTTING_DOWN, 0 },		{ KWQ_IOC_CONFIG, 0 },
-	{ KWQ_IOC_LIST_ITEMS, KWQ_RIGHT_READ },
 	{ KWQ_IOC_RESTORE, KWQ_RIGHT_WRITE | KWQ_RIGHT_MANAGE },
 	{ KWQ_IOC_BOARD, KWQ_RIGHT_WRITE },	{ KWQ_IOC_TELL, KWQ_RIGHT_WRITE },
 	{ KWQ_IOC_FOLLOW, KWQ_RIGHT_READ | KWQ_RIGHT_MANAGE },
@@ -2357,7 +2256,6 @@ static int ask(int q, unsigned int cmd)
 	const struct kwq_config config = default_config();
 	struct kwq_config told;
 	struct item item;
-	struct dead dead;
 	struct listed_item listed;
 	struct kwq_stat stat;
 	__u64 after = 0, size;
@@ -2389,8 +2287,6 @@ static int ask(int q, unsigned int cmd)
 		return q_forget(q, "none");
 	case KWQ_IOC_REQUEUES:
 		return q_requeues(q, "none");
-	case KWQ_IOC_LIST_DEAD:
-		return q_list_dead(q, &dead, 1, 0);
 	case KWQ_IOC_LIST_ITEMS:
 		return q_list_page(q, &listed, 1, KWQ_IS_READY, &after);
 	case KWQ_IOC_REMOVE:

@@ -63,9 +63,9 @@ static __u64 deaths(int q)
 static const char *the_dead(int q)
 {
 	static char text[1024];
-	struct dead dead[16];
+	struct listed_item dead[16];
 	struct kwq_stat stat;
-	int nr = q_list_dead(q, dead, 16, 0);
+	int nr = q_dead(q, dead, 16);
 	size_t len = 0;
 
 	REQUIRE(nr >= 0 && nr < 16);
@@ -181,11 +181,11 @@ TEST_F(dead, only_if_configured)
 	EXPECT_STREQ("a b", the_dead(self->q));
 }
 
-/* L11: the listed members of each item, page by page. */
+/* L11: the listed members of each item. */
 TEST_F(dead, listed)
 {
 	static const char * const keys[] = { "a", "bb", "ccc", "dddd", "eeeee" };
-	struct dead all[8], dead[8];
+	struct listed_item dead[8];
 	struct item item;
 
 	for (int i = 0; i < 5; i++) {
@@ -196,81 +196,24 @@ TEST_F(dead, listed)
 		EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
 		EXPECT_EQ(0, q_advance(self->q, SEC));
 	}
-	ASSERT_EQ(5, q_list_dead(self->q, all, 8, 0));
+	ASSERT_EQ(5, q_dead(self->q, dead, 8));
 	for (int i = 0; i < 5; i++) {
-		EXPECT_STREQ(keys[i], all[i].key);
-		EXPECT_EQ((5 - i) * SEC, all[i].age);
-		EXPECT_EQ(LIVES, all[i].requeues);
-		EXPECT_EQ(i - 2, all[i].priority);
+		EXPECT_STREQ(keys[i], dead[i].key);
+		EXPECT_EQ(i + 1, dead[i].item.order);
+		EXPECT_EQ((5 - i) * SEC, dead[i].item.dead_for);
+		EXPECT_EQ(LIVES, dead[i].item.requeues);
+		EXPECT_EQ(i - 2, dead[i].item.priority);
 	}
-
-	ASSERT_EQ(2, q_list_dead(self->q, dead, 2, 0));
-	EXPECT_STREQ("a", dead[0].key);
-	EXPECT_STREQ("bb", dead[1].key);
-	ASSERT_EQ(2, q_list_dead(self->q, dead, 2, dead[1].number));
-	EXPECT_STREQ("ccc", dead[0].key);
-	/* An item that left meanwhile leaves no gap in the listing, even if it was the
-	 * last one seen.
-	 */
 	EXPECT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "dddd"));
-	ASSERT_EQ(1, q_list_dead(self->q, dead, 2, dead[1].number));
-	EXPECT_STREQ("eeeee", dead[0].key);
-	EXPECT_EQ(0, q_list_dead(self->q, dead, 2, dead[0].number));
-	EXPECT_EQ(0, q_list_dead(self->q, dead, 2, ~0ULL));
-
-	/* The list ends where the keys no longer fit. */
-	EXPECT_EQ(-EMSGSIZE, q_list_dead_into(self->q, dead, 8, 0, 0));
-	EXPECT_EQ(1, q_list_dead_into(self->q, dead, 8, 1, 0));
-	EXPECT_EQ(1, q_list_dead_into(self->q, dead, 8, 2, 0));
-	EXPECT_EQ(2, q_list_dead_into(self->q, dead, 8, 3, 0));
-	EXPECT_EQ(-EMSGSIZE, q_list_dead_into(self->q, dead, 8, 1, all[0].number));
-	EXPECT_EQ(4, q_list_dead_into(self->q, dead, 8, 11, 0));
-	EXPECT_EQ(0, q_list_dead_into(self->q, dead, 8, 0, all[4].number));
+	ASSERT_EQ(4, q_dead(self->q, dead, 8));
+	EXPECT_EQ(5, dead[3].item.order);
 	check_stat(self->q, .items = 4);
 }
 
-/* As die(), with a key of the greatest length. */
-static void die_with_longest_key(int q, __u8 first)
-{
-	static __u8 key[KWQ_KEY_MAX], room[KWQ_KEY_MAX];
-	struct kwq_got got;
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(room),
-			.keys_len = sizeof(room),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
-
-	key[0] = first;
-	for (int n = 0; n < LIVES; n++) {
-		REQUIRE(q_add_bytes(q, key, sizeof(key), KWQ_ADD_RATE_LIMITED, 0, 0) == KWQ_ADDED);
-		REQUIRE(q_get_raw(q, &get) == 1);
-		REQUIRE(q_done(q, got.ticket) == KWQ_FINISHED);
-	}
-	REQUIRE(q_add_bytes(q, key, sizeof(key), KWQ_ADD_RATE_LIMITED, 0, 0) == KWQ_DEAD);
-}
-
-/* L11: more entries and more bytes than the kernel processes at once. */
+/* L11: more than the kernel lists in one hold of the lock. */
 TEST_F(dead, many)
 {
-	struct dead *dead = calloc(300, sizeof(*dead));
-	static struct kwq_dead_entry entries[8];
-	static __u8 keys[8 * KWQ_KEY_MAX];
-	struct kwq_list_dead_args list = {
-		.size = sizeof(list),
-		.batch = {
-			.entries = user_ptr(entries),
-			.keys = user_ptr(keys),
-			.keys_len = sizeof(keys),
-			.nr = 8,
-			.entry_size = sizeof(entries[0]),
-		},
-	};
+	struct listed_item *dead = calloc(300, sizeof(*dead));
 	char key[16];
 
 	ASSERT_NE(NULL, dead);
@@ -278,76 +221,10 @@ TEST_F(dead, many)
 		snprintf(key, sizeof(key), "%d", i);
 		die(self->q, key);
 	}
-	ASSERT_EQ(200, q_list_dead(self->q, dead, 300, 0));
+	ASSERT_EQ(200, q_dead(self->q, dead, 300));
 	for (int i = 0; i < 200; i++)
 		EXPECT_EQ(i, atoi(dead[i].key));
-	list.after = dead[199].number;
 	free(dead);
-
-	for (int i = 0; i < 6; i++)
-		die_with_longest_key(self->q, i);
-	ASSERT_EQ(6, request(self->q, KWQ_IOC_LIST_DEAD, &list));
-	for (int i = 0; i < 6; i++) {
-		EXPECT_EQ(KWQ_KEY_MAX, entries[i].key_len);
-		EXPECT_EQ(i, keys[i * KWQ_KEY_MAX]);
-	}
-	/* Room for five and a half keys. */
-	list.batch.keys_len = 5 * KWQ_KEY_MAX + KWQ_KEY_MAX / 2;
-	EXPECT_EQ(5, request(self->q, KWQ_IOC_LIST_DEAD, &list));
-	list.batch.keys_len = KWQ_KEY_MAX - 1;
-	EXPECT_EQ(-EMSGSIZE, request(self->q, KWQ_IOC_LIST_DEAD, &list));
-}
-
-/* O6: outputs that are not mapped, or end in the middle. */
-TEST_F(dead, list_not_writable)
-{
-	const size_t size = sizeof(struct kwq_dead_entry);
-	__u8 *edge = user_edge(1);
-	__u8 room[4 * sizeof(struct kwq_dead_entry)];
-	const struct kwq_list_dead_args right = {
-		.size = sizeof(right),
-		.batch = {
-			.entries = user_ptr(room),
-			.keys = user_ptr(room),
-			.keys_len = 64,
-			.nr = 2,
-			.entry_size = size,
-		},
-	};
-	struct kwq_list_dead_args list;
-	struct kwq_stat before, after;
-
-	die(self->q, "aaaa");
-	die(self->q, "bbbb");
-	ASSERT_EQ(0, q_stat(self->q, &before));
-	for (size_t there = 0; there < 2 * size; there++) {
-		list = right;
-		list.batch.entries = user_ptr(edge - there);
-		EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_DEAD, &list));
-	}
-	for (size_t there = 0; there < 8; there++) {
-		list = right;
-		list.batch.keys = user_ptr(edge - there);
-		EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_DEAD, &list));
-	}
-	list = right;
-	list.batch.entries = 0;
-	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_DEAD, &list));
-	list.batch.entries = 1ULL << 63;
-	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_DEAD, &list));
-	list = right;
-	list.batch.keys = 0;
-	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_DEAD, &list));
-	list = right;
-	list.batch.entries = user_ptr(edge - 2 * size);
-	EXPECT_EQ(2, request(self->q, KWQ_IOC_LIST_DEAD, &list));
-	list = right;
-	list.batch.keys = user_ptr(edge - 8);
-	EXPECT_EQ(2, request(self->q, KWQ_IOC_LIST_DEAD, &list));
-	EXPECT_EQ(0, memcmp(edge - 8, "aaaabbbb", 8));
-	ASSERT_EQ(0, q_stat(self->q, &after));
-	EXPECT_TRUE(same_stat(&before, &after));
-	user_edge_free(edge, 1);
 }
 
 /* L11: a kick brings a dead item back as if it had never failed. */
@@ -494,14 +371,14 @@ TEST_F(dead, revived_by_an_add)
  */
 TEST_F(dead, forgotten)
 {
-	struct dead dead[2];
+	struct listed_item dead;
 	struct item item;
 
 	die(self->q, "a");
 	EXPECT_EQ(LIVES, q_forget(self->q, "a"));
 	EXPECT_STREQ("a", the_dead(self->q));
-	ASSERT_EQ(1, q_list_dead(self->q, dead, 2, 0));
-	EXPECT_EQ(0, dead[0].requeues);
+	ASSERT_EQ(1, q_dead(self->q, &dead, 1));
+	EXPECT_EQ(0, dead.item.requeues);
 
 	use_up(self->q, "b");
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "b"));
@@ -612,7 +489,7 @@ TEST_F(dead, item_that_kills_its_workers)
 {
 	struct kwq_config config = default_config();
 	int killed = 0, done = 0;
-	struct dead dead;
+	struct listed_item dead;
 	char key[16];
 
 	ASSERT_EQ(0, q_configure(self->q, &config));
@@ -636,9 +513,9 @@ TEST_F(dead, item_that_kills_its_workers)
 	EXPECT_EQ(3, killed);
 	EXPECT_STREQ("killer", the_dead(self->q));
 	EXPECT_EQ(1, deaths(self->q));
-	ASSERT_EQ(1, q_list_dead(self->q, &dead, 1, 0));
-	EXPECT_EQ(5, dead.abandoned);
-	EXPECT_EQ(0, dead.requeues);
+	ASSERT_EQ(1, q_dead(self->q, &dead, 1));
+	EXPECT_EQ(5, dead.item.abandoned);
+	EXPECT_EQ(0, dead.item.requeues);
 	check_stat(self->q, .items = 1);
 
 	/* L11: a kick resets the number of losses. */
@@ -692,7 +569,7 @@ TEST_F(dead, count_as_items)
 TEST_F(dead, not_forgotten_by_time)
 {
 	struct kwq_config config = config_of(at_once);
-	struct dead dead;
+	struct listed_item dead;
 
 	config.dead_after = LIVES;
 	config.forget_after = SEC;
@@ -700,9 +577,9 @@ TEST_F(dead, not_forgotten_by_time)
 	die(self->q, "a");
 	EXPECT_EQ(0, q_advance(self->q, HOUR));
 	EXPECT_EQ(LIVES, q_requeues(self->q, "a"));
-	ASSERT_EQ(1, q_list_dead(self->q, &dead, 1, 0));
-	EXPECT_EQ(HOUR, dead.age);
-	EXPECT_EQ(LIVES, dead.requeues);
+	ASSERT_EQ(1, q_dead(self->q, &dead, 1));
+	EXPECT_EQ(HOUR, dead.item.dead_for);
+	EXPECT_EQ(LIVES, dead.item.requeues);
 	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
 	/* An item that was idle for that long starts over. */
 	EXPECT_EQ(KWQ_ADDED, q_kick(self->q, "a"));

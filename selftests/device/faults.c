@@ -667,13 +667,6 @@ static void prepare_dead(failure_fixture *self)
 	}
 }
 
-static int run_list_dead(failure_fixture *self)
-{
-	static struct dead dead[NR];
-
-	return q_list_dead(self->q, dead, NR, 0);
-}
-
 static int run_list_items(failure_fixture *self)
 {
 	static struct listed_item listed[NR];
@@ -1425,7 +1418,6 @@ static const struct action actions[] = {
 	{ "requeues batch", KWQ_IOC_REQUEUES, prepare_counts, run_requeues_batch, NR, NULL },
 	{ "configure", KWQ_IOC_CONFIGURE, NULL, run_configure, 0, check_configured },
 	{ "config", KWQ_IOC_CONFIG, NULL, run_config, 0, NULL },
-	{ "list dead", KWQ_IOC_LIST_DEAD, prepare_dead, run_list_dead, NR, NULL },
 	{ "list items", KWQ_IOC_LIST_ITEMS, prepare_ready, run_list_items, NR, NULL },
 	{ "look", KWQ_IOC_LIST_ITEMS, prepare_ready, run_look, 1, NULL },
 	{ "advance", KWQ_IOC_ADVANCE, prepare_clock, run_advance, 0, check_advanced },

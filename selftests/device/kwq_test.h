@@ -1029,15 +1029,6 @@ static inline int q_config(int q, struct kwq_config *config, struct kwq_limiter 
 	return ret;
 }
 
-struct dead {
-	__u64 number;
-	__u64 age;
-	__s32 priority;
-	__u32 requeues;
-	__u32 abandoned;
-	char key[KEY_ROOM + 1];		/* ended by a NUL */
-};
-
 /*
  * A buffer of @size bytes, and its guard, are still poison behind what was filled in. A call that
  * failed in its middle may have filled in more.
@@ -1047,57 +1038,6 @@ static inline void require_poison_behind(const void *buffer, size_t filled, size
 	if (!faults_are_made)
 		REQUIRE(is_poison((const __u8 *)buffer + filled, size - filled));
 	REQUIRE(is_poison((const __u8 *)buffer + size, GUARD));
-}
-
-/* Lists up to @nr dead items, with @room bytes for their keys, and checks every byte. */
-static inline int q_list_dead_into(int q, struct dead *dead, unsigned int nr, size_t room,
-				   __u64 after)
-{
-	size_t size = nr * sizeof(struct kwq_dead_entry), used = 0;
-	struct kwq_dead_entry *entries = malloc(size + GUARD);
-	__u8 *keys = malloc(room + GUARD);
-	const struct kwq_list_dead_args arg = {
-		.size = sizeof(arg),
-		.after = after,
-		.batch = {
-			.entries = user_ptr(entries),
-			.keys = room ? user_ptr(keys) : 0,
-			.keys_len = room,
-			.nr = nr,
-			.entry_size = sizeof(*entries),
-		},
-	};
-	int ret, n;
-
-	REQUIRE(entries && keys);
-	poison(entries, size + GUARD);
-	poison(keys, room + GUARD);
-	ret = request(q, KWQ_IOC_LIST_DEAD, &arg);
-	n = ret < 0 ? 0 : ret;
-	REQUIRE(n <= (int)nr);
-	for (int i = 0; i < n; i++) {
-		REQUIRE(entries[i].number > after);
-		REQUIRE(entries[i].key_len >= 1 && entries[i].key_len <= KEY_ROOM);
-		after = entries[i].number;
-		dead[i].number = after;
-		dead[i].age = entries[i].age;
-		dead[i].priority = entries[i].priority;
-		dead[i].requeues = entries[i].requeues;
-		dead[i].abandoned = entries[i].abandoned;
-		memset(dead[i].key, 0, sizeof(dead[i].key));
-		memcpy(dead[i].key, keys + used, entries[i].key_len);
-		used += entries[i].key_len;
-	}
-	require_poison_behind(entries, n * sizeof(*entries), size);
-	require_poison_behind(keys, used, room);
-	free(keys);
-	free(entries);
-	return ret;
-}
-
-static inline int q_list_dead(int q, struct dead *dead, unsigned int nr, __u64 after)
-{
-	return q_list_dead_into(q, dead, nr, nr * KEY_ROOM, after);
 }
 
 /* States that an item can be in, and marks of these. */
@@ -1195,6 +1135,36 @@ static inline int q_list_page(int q, struct listed_item *listed, unsigned int nr
 			      __u64 *after)
 {
 	return q_list_into(q, listed, nr, nr * KEY_ROOM, states, NULL, after);
+}
+
+/* For qsort(): items of one state. */
+static inline int by_order(const void *a, const void *b)
+{
+	const struct listed_item *one = a, *other = b;
+
+	return one->item.order < other->item.order ? -1 : one->item.order > other->item.order;
+}
+
+/* Lists all dead items, @nr at most, in the order of their deaths. */
+static inline int q_dead(int q, struct listed_item *dead, unsigned int nr)
+{
+	struct listed_item beyond;
+	unsigned int found = 0;
+	__u64 after = 0;
+	int ret;
+
+	do {
+		if (found < nr)
+			ret = q_list_page(q, dead + found, nr - found, KWQ_IS_DEAD, &after);
+		else
+			ret = q_list_page(q, &beyond, 1, KWQ_IS_DEAD, &after);
+		if (ret < 0)
+			return ret;
+		found += ret;
+		REQUIRE(found <= nr);
+	} while (after);
+	qsort(dead, found, sizeof(*dead), by_order);
+	return found;
 }
 
 /* Lists the item of one key. */

@@ -324,7 +324,7 @@ TEST_F(lease, dead_after_two)
 	int q = new_lease_queue(self->dev, CLOCK_MONOTONIC, MSEC);
 	struct kwq_stat stat;
 	struct item item;
-	struct dead dead;
+	struct listed_item dead;
 
 	ASSERT_LE(0, q);
 	ASSERT_EQ(0, q_configure(q, &config));
@@ -339,7 +339,7 @@ TEST_F(lease, dead_after_two)
 	EXPECT_EQ(2, stat.expired);
 	EXPECT_EQ(1, stat.died);
 	check_stat(q, .items = 1);
-	ASSERT_EQ(1, q_list_dead(q, &dead, 1, 0));
+	ASSERT_EQ(1, q_dead(q, &dead, 1));
 	EXPECT_STREQ("a", dead.key);
 
 	/* O1, Q8: after a shut down the item is dropped, and nothing is left to wait

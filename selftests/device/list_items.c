@@ -75,17 +75,6 @@ static void die(int q, const char *key)
 	REQUIRE(q_add_rate_limited(q, key) == KWQ_DEAD);
 }
 
-static __u64 number_of_death(int q, const char *key)
-{
-	struct dead dead[8];
-	int nr = q_list_dead(q, dead, 8, 0);
-
-	for (int i = 0; i < nr; i++)
-		if (!strcmp(dead[i].key, key))
-			return dead[i].number;
-	return 0;
-}
-
 static struct kwq_listed look(int q, const char *key)
 {
 	struct listed_item listed;
@@ -171,7 +160,7 @@ TEST_F(list, each_state)
 	die(self->q, "d");
 	ASSERT_EQ(0, q_advance(self->q, 4 * SEC));
 	item = look(self->q, "d");
-	EXPECT_EQ(number_of_death(self->q, "d"), item.order);
+	EXPECT_EQ(1, item.order);
 	expect_listed(item, .state = KWQ_IS_DEAD, .order_of = KWQ_IS_DEAD, .dead_for = 4 * SEC,
 		      .requeues = 2);
 
@@ -365,13 +354,6 @@ TEST_F(list, order_of_ready_items)
 	free(listed);
 }
 
-static int by_order(const void *a, const void *b)
-{
-	const struct listed_item *one = a, *other = b;
-
-	return one->item.order < other->item.order ? -1 : 1;
-}
-
 /* D4, Q15: sorted by their order, waiting items are as they become ready. */
 TEST_F(list, order_of_waiting_items)
 {
@@ -538,6 +520,59 @@ TEST_F(list, one_key)
 	EXPECT_EQ(-ENOENT, q_look(self->q, "key", &listed));
 }
 
+/* O6: outputs that are not mapped, or end in the middle. */
+TEST_F(list, not_writable)
+{
+	const size_t size = sizeof(struct kwq_listed);
+	__u8 *edge = user_edge(1);
+	__u8 room[4 * sizeof(struct kwq_listed)];
+	const struct kwq_list_items_args right = {
+		.size = sizeof(right),
+		.states = KWQ_IS_READY,
+		.batch = {
+			.entries = user_ptr(room),
+			.keys = user_ptr(room),
+			.keys_len = 64,
+			.nr = 2,
+			.entry_size = size,
+		},
+	};
+	struct kwq_list_items_args list;
+	struct kwq_stat before, after;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "aaaa"));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "bbbb"));
+	ASSERT_EQ(0, q_stat(self->q, &before));
+	for (size_t there = 0; there < 2 * size; there++) {
+		list = right;
+		list.batch.entries = user_ptr(edge - there);
+		EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_ITEMS, &list));
+	}
+	for (size_t there = 0; there < 8; there++) {
+		list = right;
+		list.batch.keys = user_ptr(edge - there);
+		EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_ITEMS, &list));
+	}
+	list = right;
+	list.batch.entries = 0;
+	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_ITEMS, &list));
+	list.batch.entries = 1ULL << 63;
+	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_ITEMS, &list));
+	list = right;
+	list.batch.keys = 0;
+	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_ITEMS, &list));
+	list = right;
+	list.batch.entries = user_ptr(edge - 2 * size);
+	EXPECT_EQ(2, request(self->q, KWQ_IOC_LIST_ITEMS, &list));
+	list = right;
+	list.batch.keys = user_ptr(edge - 8);
+	EXPECT_EQ(2, request(self->q, KWQ_IOC_LIST_ITEMS, &list));
+	EXPECT_TRUE(!memcmp(edge - 8, "aaaabbbb", 8) || !memcmp(edge - 8, "bbbbaaaa", 8));
+	ASSERT_EQ(0, q_stat(self->q, &after));
+	EXPECT_TRUE(same_stat(&before, &after));
+	user_edge_free(edge, 1);
+}
+
 /* U3: each value that the request refuses, and what it writes then. */
 TEST_F(list, wrong_values)
 {
@@ -573,6 +608,7 @@ TEST_F(list, wrong_values)
 			REFUSED(-EINVAL, arg.states |= 1U << bit);
 		if (!((KWQ_LIST_KEY | KWQ_LIST_VALUES) & 1U << bit))
 			REFUSED(-EINVAL, arg.flags = 1U << bit);
+		REFUSED(-EINVAL, arg.batch.extra_size = 1U << bit);
 	}
 	REFUSED(-EINVAL, arg.key = user_ptr(key));
 	REFUSED(-EINVAL, arg.key_len = 1);

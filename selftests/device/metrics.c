@@ -403,7 +403,7 @@ TEST_F(metrics, no_durations)
 	struct listed_item look;
 	struct kwq_stat stat;
 	struct item a, b;
-	struct dead dead;
+	struct listed_item dead;
 
 	ASSERT_LE(0, q);
 	EXPECT_EQ(KWQ_CREATE_NO_DURATIONS, stat_of(q).create_flags);
@@ -441,8 +441,8 @@ TEST_F(metrics, no_durations)
 	ASSERT_EQ(KWQ_DEAD, q_add_rate_limited(q, "b"));
 	ASSERT_EQ(KWQ_FINISHED, q_done(q, b.ticket));
 	ASSERT_EQ(0, q_advance(q, SEC));
-	ASSERT_EQ(1, q_list_dead(q, &dead, 1, 0));
-	EXPECT_EQ(KWQ_AGE_UNKNOWN, dead.age);
+	ASSERT_EQ(1, q_dead(q, &dead, 1));
+	EXPECT_EQ(KWQ_AGE_UNKNOWN, dead.item.dead_for);
 	ASSERT_EQ(1, q_look(q, "b", &look));
 	EXPECT_EQ(KWQ_AGE_UNKNOWN, look.item.dead_for);
 
@@ -470,9 +470,8 @@ TEST_F(metrics, no_durations)
 TEST_F(metrics, restore_without_durations)
 {
 	int q = create_without(self->dev, 0, 0, NULL);
-	struct listed_item look;
+	struct listed_item look, dead[2];
 	struct kwq_stat stat;
-	struct dead dead;
 	struct item a;
 
 	ASSERT_LE(0, q);
@@ -490,8 +489,9 @@ TEST_F(metrics, restore_without_durations)
 	EXPECT_EQ(KWQ_AGE_UNKNOWN, look.item.dirty_for);
 	EXPECT_EQ(SEC, look.item.waiting_for);
 	EXPECT_EQ(HOUR - SEC, look.item.due_in);
-	ASSERT_EQ(1, q_list_dead(q, &dead, 1, 0));
-	EXPECT_EQ(KWQ_AGE_UNKNOWN, dead.age);
+	ASSERT_EQ(2, q_dead(q, dead, 2));
+	EXPECT_EQ(KWQ_AGE_UNKNOWN, dead[0].item.dead_for);
+	EXPECT_EQ(3 * SEC, dead[1].item.dead_for);
 	ASSERT_EQ(1, q_look(q, "c", &look));
 	EXPECT_EQ(8 * SEC, look.item.dirty_for);
 	stat = stat_of(q);

@@ -117,19 +117,19 @@ TEST_F(restore, due_items)
 /* U8, L11 */
 TEST_F(restore, dead_items)
 {
-	struct dead dead[3];
+	struct listed_item dead[3];
 	struct kwq_stat stat;
 
 	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "b", .state = KWQ_IS_DEAD, .requeues = 4,
 					  .priority = -2, .dead_for = 5 * SEC));
 	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "a", .state = KWQ_IS_DEAD, .abandoned = 3));
-	ASSERT_EQ(2, q_list_dead(self->q, dead, 3, 0));
+	ASSERT_EQ(2, q_dead(self->q, dead, 3));
 	EXPECT_STREQ("b", dead[0].key);
-	EXPECT_EQ(4, dead[0].requeues);
-	EXPECT_EQ(-2, dead[0].priority);
-	EXPECT_EQ(5 * SEC, dead[0].age);
+	EXPECT_EQ(4, dead[0].item.requeues);
+	EXPECT_EQ(-2, dead[0].item.priority);
+	EXPECT_EQ(5 * SEC, dead[0].item.dead_for);
 	EXPECT_STREQ("a", dead[1].key);
-	EXPECT_EQ(3, dead[1].abandoned);
+	EXPECT_EQ(3, dead[1].item.abandoned);
 	ASSERT_EQ(0, q_stat(self->q, &stat));
 	EXPECT_EQ(2, stat.dead);
 	EXPECT_EQ(KWQ_ADDED, q_kick(self->q, "b"));
@@ -188,7 +188,7 @@ TEST_F(restore, ages)
 TEST_F(restore, unknown_ages)
 {
 	struct kwq_stat stat;
-	struct dead dead;
+	struct listed_item dead;
 
 	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "a", .state = KWQ_IS_READY,
 					  .dirty_for = KWQ_AGE_UNKNOWN));
@@ -201,8 +201,8 @@ TEST_F(restore, unknown_ages)
 	EXPECT_EQ(SEC, stat.oldest_ready);
 	EXPECT_EQ(SEC, stat.oldest_dead);
 	EXPECT_EQ(SEC, stat.oldest_waiting);
-	ASSERT_EQ(1, q_list_dead(self->q, &dead, 1, 0));
-	EXPECT_EQ(SEC, dead.age);
+	ASSERT_EQ(1, q_dead(self->q, &dead, 1));
+	EXPECT_EQ(SEC, dead.item.dead_for);
 	expect_take(self->q, "a");
 	ASSERT_EQ(0, q_stat(self->q, &stat));
 	EXPECT_EQ(SEC, stat.queue_duration.sum);

@@ -63,7 +63,7 @@ static bool is_readable(int q)
 /* L11: in a queue without a bound, at once, by ticket and by key. */
 TEST_F(settle, bury)
 {
-	struct dead dead[3];
+	struct listed_item dead[3];
 	struct item item;
 
 	EXPECT_EQ(KWQ_ADDED, q_add_priority(self->q, "a", 5));
@@ -75,12 +75,12 @@ TEST_F(settle, bury)
 	EXPECT_EQ(KWQ_BURIED, q_done_key_with(self->q, "b", KWQ_DONE_DEAD));
 	check_stat(self->q, .items = 2);
 	EXPECT_ENDS(self->q, 2, 0, 2, 2);
-	ASSERT_EQ(2, q_list_dead(self->q, dead, 3, 0));
+	ASSERT_EQ(2, q_dead(self->q, dead, 3));
 	EXPECT_STREQ("a", dead[0].key);
-	EXPECT_EQ(7, dead[0].age);
-	EXPECT_EQ(5, dead[0].priority);
+	EXPECT_EQ(7, dead[0].item.dead_for);
+	EXPECT_EQ(5, dead[0].item.priority);
 	EXPECT_STREQ("b", dead[1].key);
-	EXPECT_EQ(0, dead[1].age);
+	EXPECT_EQ(0, dead[1].item.dead_for);
 
 	/* The hand-out is over. */
 	EXPECT_EQ(-ESTALE, q_done(self->q, item.ticket));
@@ -95,7 +95,7 @@ TEST_F(settle, bury)
 /* The requeues stay for whoever looks at the dead item, unless they are forgotten, too. */
 TEST_F(settle, bury_and_forget)
 {
-	struct dead dead[2];
+	struct listed_item dead[2];
 	struct item item;
 
 	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
@@ -105,9 +105,9 @@ TEST_F(settle, bury_and_forget)
 	EXPECT_EQ(KWQ_BURIED, bury(self->q, item.ticket));
 	expect_next(self->q, &item, "b");
 	EXPECT_EQ(KWQ_BURIED, q_done_with(self->q, item.ticket, KWQ_DONE_DEAD | KWQ_DONE_FORGET));
-	ASSERT_EQ(2, q_list_dead(self->q, dead, 2, 0));
-	EXPECT_EQ(1, dead[0].requeues);
-	EXPECT_EQ(0, dead[1].requeues);
+	ASSERT_EQ(2, q_dead(self->q, dead, 2));
+	EXPECT_EQ(1, dead[0].item.requeues);
+	EXPECT_EQ(0, dead[1].item.requeues);
 	/* A rate-limited add does not revive. */
 	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
 	EXPECT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "a"));

@@ -121,7 +121,8 @@ static void add_randomly(struct world *w, int q, int n, __u64 *random)
 /* Changes counts and dead items, but loses no add. */
 static void meddle(int q, const char *key, __u32 r)
 {
-	static struct dead dead[8];
+	static struct listed_item dead[8];
+	__u64 after = 0;
 	int ret;
 
 	switch (r % 4) {
@@ -140,7 +141,7 @@ static void meddle(int q, const char *key, __u32 r)
 	default:
 		ret = q_drop(q, key);
 		REQUIRE(ret == KWQ_WAS_DEAD || ret == -ENOENT);
-		ret = q_list_dead(q, dead, 8, 0);
+		ret = q_list_page(q, dead, 8, KWQ_IS_DEAD, &after);
 		REQUIRE(ret >= 0);
 		break;
 	}
@@ -648,7 +649,10 @@ static int call_noise(struct sleeper *s)
 
 	for (int i = 0; i < n->rounds; i++) {
 		__u32 r = next_random(&n->random), kind = r / 2048 % 5;
-		struct kwq_list_dead_args list_dead = { .size = sizeof(list_dead) };
+		struct kwq_list_items_args items = {
+			.size = sizeof(items),
+			.states = r / 64 % 256,
+		};
 		struct kwq_config config = {
 			.size = sizeof(config),
 			.dead_after = r / 64 % 4,
@@ -692,8 +696,8 @@ static int call_noise(struct sleeper *s)
 			break;
 		case 6:
 			request(n->dev, KWQ_IOC_LIST, &list);
-			random_batch(n, &list_dead.batch, sizeof(struct kwq_dead_entry), false);
-			request(n->q, KWQ_IOC_LIST_DEAD, &list_dead);
+			random_batch(n, &items.batch, sizeof(struct kwq_listed), false);
+			request(n->q, KWQ_IOC_LIST_ITEMS, &items);
 			if (!config.nr) {
 				config.limiters = 0;
 				config.limiter_size = 0;

@@ -153,8 +153,6 @@ static size_t entry_size_of(enum kind kind)
 		return sizeof(struct kwq_restore_entry);
 	case GET:
 		return sizeof(struct kwq_got);
-	case LIST_DEAD:
-		return sizeof(struct kwq_dead_entry);
 	case LIST_ITEMS:
 	case CHANGES:
 		return sizeof(struct kwq_listed);

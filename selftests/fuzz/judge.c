@@ -48,7 +48,6 @@ static const int errors[KINDS][12] = {
 	[REQUEUES] = { E2BIG, EMSGSIZE },
 	[CONFIGURE] = { E2BIG },
 	[CONFIG] = { E2BIG },
-	[LIST_DEAD] = { E2BIG, EMSGSIZE },
 	[LIST_ITEMS] = { E2BIG, EDQUOT, EMSGSIZE, ENOENT },
 	[ADVANCE] = { E2BIG, EOPNOTSUPP, EPERM },
 	[EXTEND] = { E2BIG, EMSGSIZE },
@@ -171,14 +170,13 @@ static void may_fill(struct fuzzer *f, const struct kwq_batch *b, size_t entry_s
 		keys = 0;
 		for (__u32 i = 0; i < nr; i++) {
 			const struct kwq_got *got = (void *)(f->room + offset + i * b->entry_size);
-			const struct kwq_dead_entry *dead = (const void *)got;
 			const struct kwq_listed *listed = (const void *)got;
 
 			if (entry_size == sizeof(*listed))
 				keys += listed->key_len + listed->group_len +
 					(values ? listed->value_len : 0);
 			else
-				keys += entry_size == sizeof(*got) ? got->key_len : dead->key_len;
+				keys += got->key_len;
 			keys += bytes_of_extra(f, b, i);
 		}
 		if (keys > b->keys_len)
@@ -196,7 +194,6 @@ static void mark_what_may_be_written(struct fuzzer *f)
 	const struct kwq_add_args *add = arg;
 	const struct kwq_list_args *list = arg;
 	const struct kwq_config *config = arg;
-	const struct kwq_list_dead_args *list_dead = arg;
 	const struct kwq_list_items_args *items = arg;
 	const struct kwq_changes_args *changes = arg;
 	__u32 size, nr;
@@ -252,9 +249,6 @@ static void mark_what_may_be_written(struct fuzzer *f)
 		nr = config->nr < KWQ_LIMITERS_MAX ? config->nr : KWQ_LIMITERS_MAX;
 		may_write(f, config->limiters, (__u64)nr * config->limiter_size);
 		may_write(f, c->arg, size);
-		break;
-	case LIST_DEAD:
-		may_fill(f, &list_dead->batch, sizeof(struct kwq_dead_entry), false);
 		break;
 	case LIST_ITEMS:
 		may_fill(f, &items->batch, sizeof(struct kwq_listed),
@@ -542,7 +536,6 @@ static void judge_answer(struct fuzzer *f)
 	const struct kwq_get_args *get = told(f);
 	const struct kwq_batch_args *op = told(f);
 	const struct kwq_list_args *list = told(f);
-	const struct kwq_list_dead_args *list_dead = told(f);
 	const struct kwq_list_items_args *items = told(f);
 	const struct kwq_get_args *now = (const void *)f->room;
 
@@ -598,13 +591,6 @@ static void judge_answer(struct fuzzer *f)
 	case CONFIG:
 		if (!c->ret)
 			no_pointers(f, c->arg, sizeof(struct kwq_config) - 24);
-		break;
-	case LIST_DEAD:
-		if (c->ret >= 0 && has_keys_of_no_bytes(&list_dead->batch))
-			wrong(f, "keys of no bytes were taken");
-		for (int i = 0; i < c->ret; i++)
-			no_pointers(f, list_dead->batch.entries + i * list_dead->batch.entry_size,
-				    sizeof(struct kwq_dead_entry));
 		break;
 	case LIST_ITEMS:
 		if (c->ret >= 0 && has_keys_of_no_bytes(&items->batch))

@@ -206,10 +206,11 @@ static int bring_back(const struct left *left, const __u8 *key, __u32 len)
 /* L11: the list is as long as the number of dead items, and each of them comes back. */
 static void kick_all(const struct left *left, __u64 dead, bool shut_down)
 {
-	static struct kwq_dead_entry entries[64];
+	static struct kwq_listed entries[64];
 	static __u8 keys[KEYS_ROOM];
-	struct kwq_list_dead_args list = {
+	struct kwq_list_items_args list = {
 		.size = sizeof(list),
+		.states = KWQ_IS_DEAD,
 		.batch = {
 			.entries = user_ptr(entries),
 			.keys = user_ptr(keys),
@@ -220,19 +221,19 @@ static void kick_all(const struct left *left, __u64 dead, bool shut_down)
 	};
 	int ret;
 
-	while ((ret = request(left->q, KWQ_IOC_LIST_DEAD, &list)) > 0) {
+	do {
 		const __u8 *key = keys;
 
+		ret = request(left->q, KWQ_IOC_LIST_ITEMS, &list);
+		REQUIRE(ret >= 0);
 		for (int i = 0; i < ret; i++) {
-			REQUIRE(entries[i].number > list.after);
-			list.after = entries[i].number;
 			REQUIRE(bring_back(left, key, entries[i].key_len) ==
 				(shut_down ? -ESHUTDOWN : KWQ_ADDED));
-			key += entries[i].key_len;
+			key += entries[i].key_len + entries[i].group_len;
 			dead--;
 		}
-	}
-	REQUIRE(!ret && !dead);
+	} while (list.after);
+	REQUIRE(!dead);
 }
 
 /*

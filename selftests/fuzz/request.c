@@ -10,8 +10,7 @@ const char *const kind_names[KINDS] = {
 	[LEN] = "LEN", [STAT] = "STAT", [SHUT_DOWN] = "SHUT_DOWN",
 	[SHUTTING_DOWN] = "SHUTTING_DOWN", [DRAIN] = "DRAIN", [FORGET] = "FORGET",
 	[REQUEUES] = "REQUEUES", [CONFIGURE] = "CONFIGURE", [CONFIG] = "CONFIG",
-	[LIST_DEAD] = "LIST_DEAD", [ADVANCE] = "ADVANCE", [EXTEND] = "EXTEND",
-	[LIST_ITEMS] = "LIST_ITEMS",
+	[ADVANCE] = "ADVANCE", [EXTEND] = "EXTEND", [LIST_ITEMS] = "LIST_ITEMS",
 	[PAUSE] = "PAUSE", [RESUME] = "RESUME", [RESTORE] = "RESTORE",
 	[BOARD] = "BOARD", [TELL] = "TELL", [FOLLOW] = "FOLLOW", [CHANGES] = "CHANGES",
 	[SYNC] = "SYNC", [TERM] = "TERM",
@@ -100,7 +99,6 @@ static void build(struct fuzzer *f)
 	struct kwq_add_args *add = arg;
 	struct kwq_drain_args *drain = arg;
 	struct kwq_config *config = arg;
-	struct kwq_list_dead_args *list_dead = arg;
 	struct kwq_advance_args *advance = arg;
 	struct kwq_pause_args *pause = arg;
 	struct kwq_term_args *term = arg;
@@ -169,10 +167,6 @@ static void build(struct fuzzer *f)
 			config->limiter_size = sizeof(struct kwq_limiter) + 8 * any(f, 2);
 		}
 		break;
-	case LIST_DEAD:
-		list_dead->after = one_in(f, 2) ? 0 : any(f, 100);
-		leave_room(f, &list_dead->batch, 0, LIST_DEAD);
-		break;
 	case LIST_ITEMS:
 		build_list_items(f, arg);
 		break;
@@ -237,7 +231,6 @@ static const struct {
 	[REQUEUES] = { KWQ_IOC_REQUEUES, sizeof(struct kwq_batch_args), 2 },
 	[CONFIGURE] = { KWQ_IOC_CONFIGURE, sizeof(struct kwq_config), 3 },
 	[CONFIG] = { KWQ_IOC_CONFIG, sizeof(struct kwq_config), 2 },
-	[LIST_DEAD] = { KWQ_IOC_LIST_DEAD, sizeof(struct kwq_list_dead_args), 2 },
 	[LIST_ITEMS] = { KWQ_IOC_LIST_ITEMS, sizeof(struct kwq_list_items_args), 2 },
 	[ADVANCE] = { KWQ_IOC_ADVANCE, sizeof(struct kwq_advance_args), 3 },
 	[EXTEND] = { KWQ_IOC_EXTEND, sizeof(struct kwq_batch_args), 2 },
@@ -318,9 +311,6 @@ static bool is_address(enum kind kind, size_t at)
 	case FORGET:
 	case REQUEUES:
 		batch = at - offsetof(struct kwq_batch_args, batch);
-		break;
-	case LIST_DEAD:
-		batch = at - offsetof(struct kwq_list_dead_args, batch);
 		break;
 	case LIST_ITEMS:
 		if (at >= offsetof(struct kwq_list_items_args, key) &&

@@ -868,19 +868,12 @@ static bool same_dead(struct run *run)
 {
 	int order[NR_ITEMS];
 	int nr = model_dead(&run->model, order);
-	const struct kwq_item *item;
-	u64 after = 0;
-	int i;
 
 	if (!run->model.small && !same(run, run->bulk.nr_dead, nr, "t->bulk.nr_dead"))
 		return false;
-	for (i = 0; i < nr; i++) {
-		item = kwq_core_next_dead(&run->core, after);
-		if (!same(run, item ? number_of(run, item) : NOBODY, order[i], "@dead"))
-			return false;
-		after = item->death;
-	}
-	return same(run, !kwq_core_next_dead(&run->core, after), true, "@dead");
+	return same_list(run, &run->core.dead, "dead", order, nr) &&
+	       same(run, number_of(run, kwq_core_first_dead(&run->core)), nr ? order[0] : NOBODY,
+		    "@dead");
 }
 
 static bool same_all(struct run *run)
@@ -1729,11 +1722,7 @@ static void print_order(const struct run *run, const char *what)
 		return;
 	}
 	if (!strcmp(what, "dead")) {
-		nr = model_dead(&run->model, order);
-		say_item(run, nr ? order[0] : NOBODY, "kwq_core_next_dead(&t->core, 0)");
-		for (i = 1; i < nr; i++)
-			say_item(run, order[i], "kwq_core_next_dead(&t->core, t->%c.death)",
-				 item_names[order[i - 1]]);
+		print_links(run, "core.dead.next", "link", order, model_dead(&run->model, order));
 		return;
 	}
 	nr = model_processing(&run->model, order);

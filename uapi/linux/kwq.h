@@ -10,9 +10,9 @@
  *
  *   on /dev/kwq            INFO, CREATE, OPEN, UNLINK, LIST
  *   on a queue descriptor  OPEN, ADD, GET, DONE, EXTEND, REMOVE, FORGET, REQUEUES,
- *                          LIST_ITEMS, LIST_DEAD, CONFIGURE, CONFIG, LEN, STAT,
- *                          PAUSE, RESUME, SHUT_DOWN, SHUTTING_DOWN, DRAIN, ADVANCE,
- *                          RESTORE, BOARD, TELL, FOLLOW, CHANGES, SYNC, TERM
+ *                          LIST_ITEMS, CONFIGURE, CONFIG, LEN, STAT, PAUSE, RESUME,
+ *                          SHUT_DOWN, SHUTTING_DOWN, DRAIN, ADVANCE, RESTORE, BOARD,
+ *                          TELL, FOLLOW, CHANGES, SYNC, TERM
  *
  * Conventions:
  *
@@ -70,7 +70,7 @@
 #define KWQ_FEATURE_PRIORITIES	(1ULL << 1)	/* KWQ_ADD_PRIORITY */
 #define KWQ_FEATURE_NAMES	(1ULL << 2)	/* named queues, UNLINK, LIST */
 #define KWQ_FEATURE_LIMITERS	(1ULL << 3)	/* KWQ_ADD_RATE_LIMITED, CONFIGURE, CONFIG */
-#define KWQ_FEATURE_DEAD	(1ULL << 4)	/* LIST_DEAD, KWQ_ADD_KICK, KWQ_REMOVE_DEAD */
+#define KWQ_FEATURE_DEAD	(1ULL << 4)	/* KWQ_ADD_KICK, KWQ_REMOVE_DEAD */
 #define KWQ_FEATURE_METRICS	(1ULL << 5)	/* &struct kwq_stat: @now and all after it */
 #define KWQ_FEATURE_MANUAL_CLOCK (1ULL << 6)	/* KWQ_CLOCK_ID_MANUAL, ADVANCE */
 #define KWQ_FEATURE_LEASES	(1ULL << 7)	/* &kwq_create_args.lease, EXTEND */
@@ -304,9 +304,8 @@ struct kwq_config {
  * how long a key was ready or processing. These are 0 then: &kwq_stat.oldest_ready,
  * @longest_running, @unfinished, @queue_duration and @work_duration; @oldest_dead leaves out items
  * that died at their done. These are KWQ_AGE_UNKNOWN: &kwq_listed.dirty_for of an item that an add
- * without options made dirty, @processing_for, and @dead_for and &kwq_dead_entry.age of an item
- * that died at its done. All else is as without the flag. It excludes a lease, aging, and
- * &kwq_config.forget_after.
+ * without options made dirty, @processing_for, and @dead_for of an item that died at its done. All
+ * else is as without the flag. It excludes a lease, aging, and &kwq_config.forget_after.
  */
 #define KWQ_CREATE_NO_DURATIONS	(1U << 3)
 #define KWQ_CREATE_CHANGES	(1U << 4)	/* programs may follow the changes: see FOLLOW */
@@ -483,7 +482,7 @@ struct kwq_list_args {
  *		filled in.
  * @extras:	address of an array with a further structure for each entry, if the request
  *		names one; else 0.
- * @keys_len:	number of bytes at @keys; for GET, LIST_ITEMS and LIST_DEAD the room there.
+ * @keys_len:	number of bytes at @keys; for GET and LIST_ITEMS the room there.
  * @nr:		number of entries, up to KWQ_BATCH_MAX. With 0 the batch is absent and all
  *		its other members must be zero.
  * @entry_size:	size of one entry, as the caller was compiled. Entries grow as structures
@@ -808,44 +807,6 @@ struct kwq_remove_entry {
 struct kwq_key_entry {
 	__u32 key_len;
 	__u32 flags;
-};
-
-/**
- * struct kwq_dead_entry - one dead item
- * @number:	grows with each death in this queue.
- * @age:	how long the item has been dead, in ns on the queue's clock, or KWQ_AGE_UNKNOWN.
- * @key_len:	bytes of its key.
- * @priority:	its priority.
- * @requeues:	how often it was rate-limited.
- * @abandoned:	how often it lost its holder, or its lease expired, without a Done since. 0
- *		for an item that died at its Done, or while nobody held it.
- */
-struct kwq_dead_entry {
-	__u64 number;
-	__u64 age;
-	__u32 key_len;
-	__s32 priority;
-	__u32 requeues;
-	__u32 abandoned;
-};
-
-/**
- * struct kwq_list_dead_args - list dead items, oldest death first (KWQ_IOC_LIST_DEAD)
- * @size:	sizeof(struct kwq_list_dead_args).
- * @flags:	zero.
- * @after:	list only deaths with a higher number than this; 0 to begin. Pass the last
- *		number of a call to the next one.
- * @batch:	entries of &struct kwq_dead_entry, filled in, at least one. Their keys are
- *		packed at @batch.keys. The list ends at the first key that does not fit.
- *
- * Return: how many entries were filled in; 0 at the end of the list.
- * Errors: EBADF, EMSGSIZE (the first key does not fit), ENOMEM.
- */
-struct kwq_list_dead_args {
-	__u32 size;
-	__u32 flags;
-	__u64 after;
-	struct kwq_batch batch;
 };
 
 /* States of an item. The first six have the values of KWQ_WAS_*. */
@@ -1667,7 +1628,6 @@ struct kwq_sync_args {
 #define KWQ_IOC_REQUEUES	_IOW(KWQ_IOC_MAGIC, 0x1a, __u32) /* struct kwq_batch_args */
 #define KWQ_IOC_CONFIGURE	_IOW(KWQ_IOC_MAGIC, 0x1b, __u32) /* struct kwq_config */
 #define KWQ_IOC_CONFIG		_IOWR(KWQ_IOC_MAGIC, 0x1c, __u32) /* struct kwq_config */
-#define KWQ_IOC_LIST_DEAD	_IOW(KWQ_IOC_MAGIC, 0x1d, __u32) /* struct kwq_list_dead_args */
 #define KWQ_IOC_ADVANCE		_IOW(KWQ_IOC_MAGIC, 0x1e, __u32) /* struct kwq_advance_args */
 #define KWQ_IOC_EXTEND		_IOW(KWQ_IOC_MAGIC, 0x1f, __u32) /* struct kwq_batch_args */
 #define KWQ_IOC_PAUSE		_IOW(KWQ_IOC_MAGIC, 0x20, __u32) /* struct kwq_pause_args */

@@ -126,7 +126,6 @@ var (
 	iocRequeues     = ioc(1, 0x1a)
 	iocConfigure    = ioc(1, 0x1b)
 	iocConfig       = ioc(3, 0x1c)
-	iocListDead     = ioc(1, 0x1d)
 	iocAdvance      = ioc(1, 0x1e)
 	iocExtend       = ioc(1, 0x1f)
 	iocPause        = ioc(1, 0x20)
@@ -315,22 +314,6 @@ type removeEntry struct {
 type keyEntry struct {
 	keyLen uint32
 	flags  uint32
-}
-
-type deadEntry struct {
-	number    uint64
-	age       uint64
-	keyLen    uint32
-	priority  int32
-	requeues  uint32
-	abandoned uint32
-}
-
-type listDeadArgs struct {
-	size  uint32
-	flags uint32
-	after uint64
-	batch batchABI
 }
 
 type listedEntry struct {

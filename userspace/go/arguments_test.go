@@ -159,7 +159,6 @@ func TestClosed(t *testing.T) {
 		"AdvanceTo":         func() error { return q.AdvanceTo(1) },
 		"List":              func() error { return q.List(AllStates, nil) },
 		"ListWithValues":    func() error { return q.ListWithValues(AllStates, nil) },
-		"ListDead":          func() error { return q.ListDead(nil) },
 		"Restore":           func() error { _, err := q.Restore([]*Listed{{Key: "k", State: IsReady}}); return err },
 		"Reopen":            func() error { _, err := q.Reopen(0); return err },
 		"File":              func() error { _, err := q.File(); return err },

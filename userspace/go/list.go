@@ -99,7 +99,7 @@ type Listed struct {
 
 // List calls fn for each key that has one of the states. It ends early with the error of fn. The order is that of a hash:
 // see [SortListed]. The queue goes on working meanwhile. A key that has one of the states all the time is listed exactly once, and no
-// key is listed twice. fn may call other methods.
+// key is listed twice. fn may call other methods. Dead keys that were collected are sorted by SortListed, the oldest death first.
 func (q *Queue) List(states State, fn func(*Listed) error) error {
 	return q.list(states, 0, 0, fn)
 }
@@ -256,52 +256,4 @@ func (l *Listed) rank() int {
 		return 3
 	}
 	return 4
-}
-
-// A DeadKey is an entry in the list of dead keys.
-type DeadKey struct {
-	Key       string
-	Age       time.Duration // how long it has been dead; may be AgeUnknown
-	Priority  int
-	Requeues  int // how often it was rate-limited
-	Abandoned int // how often it was lost without a done; 0 if it died at its done
-}
-
-// ListDead calls fn for each dead key, the oldest death first. It ends early with the error of fn, which may call other methods.
-func (q *Queue) ListDead(fn func(*DeadKey) error) error {
-	const page = 256
-	entries := make([]deadEntry, page)
-	room := make([]byte, 64<<10)
-	args := &listDeadArgs{batch: batchABI{
-		entries:   address(unsafe.Pointer(&entries[0])),
-		keys:      address(unsafe.Pointer(&room[0])),
-		keysLen:   uint32(len(room)),
-		nr:        page,
-		entrySize: uint32(unsafe.Sizeof(entries[0])),
-	}}
-	args.size = uint32(unsafe.Sizeof(*args))
-	for {
-		n, err := q.request(opList, "", iocListDead, unsafe.Pointer(args))
-		runtime.KeepAlive(entries)
-		runtime.KeepAlive(room)
-		if err != nil || n == 0 {
-			return err
-		}
-		data := room
-		for i := range entries[:n] {
-			e := &entries[i]
-			dead := &DeadKey{
-				Key:       string(data[:e.keyLen]),
-				Age:       age(e.age),
-				Priority:  int(e.priority),
-				Requeues:  int(e.requeues),
-				Abandoned: int(e.abandoned),
-			}
-			data = data[e.keyLen:]
-			if err := fn(dead); err != nil {
-				return err
-			}
-		}
-		args.after = entries[n-1].number
-	}
 }

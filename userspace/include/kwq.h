@@ -711,17 +711,6 @@ int kwq_configure(struct kwq *q, const struct kwq_config *config);
 int kwq_config(const struct kwq *q, struct kwq_config *config);
 
 /**
- * kwq_list_dead() - list dead items (dead letters), oldest death first
- * @q:		the queue, open for reading.
- * @list:	the request, as <linux/kwq.h> describes it. The caller sets
- *		@list->size to sizeof(*list).
- *
- * Return: the number of entries filled in, 0 at the end of the list, or -EBADF,
- * -EFAULT, -EINTR, -EINVAL, -EMSGSIZE (the first key does not fit), -ENOMEM.
- */
-int kwq_list_dead(struct kwq *q, const struct kwq_list_dead_args *list);
-
-/**
  * kwq_kick() - bring a dead item back
  * @q:		the queue, open for writing.
  * @key:	its key.

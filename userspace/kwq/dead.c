@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "dead_list.h"
 #include "each_key.h"
 #include "escape.h"
 #include "item_print.h"
+#include "item_sort.h"
 
 static const struct option dead_options[] = {
 	{ "long", no_argument, NULL, 'l' },
@@ -27,28 +27,28 @@ struct dead_options {
 
 /* ---- ls ------------------------------------------------------------------- */
 
-static void print_item(const struct dead_options *o, const struct kwq_dead_entry *entry,
+static void print_item(const struct dead_options *o, const struct kwq_listed *item,
 		       const char *key, bool first)
 {
 	char age[JSON_AGE_SIZE];
 
 	if (o->key.json) {
 		printf("%s{\"number\":%llu,\"requeues\":%u,\"abandoned\":%u,\"age_ns\":%s,",
-		       first ? "[\n" : ",\n", (unsigned long long)entry->number,
-		       entry->requeues, entry->abandoned, json_age(age, entry->age));
-		printf("\"priority\":%d,", entry->priority);
-		json_bytes(stdout, "key", key, entry->key_len);
+		       first ? "[\n" : ",\n", (unsigned long long)item->order,
+		       item->requeues, item->abandoned, json_age(age, item->dead_for));
+		printf("\"priority\":%d,", item->priority);
+		json_bytes(stdout, "key", key, item->key_len);
 		putchar('}');
 	} else if (o->key.null) {
-		fwrite(key, 1, entry->key_len, stdout);
+		fwrite(key, 1, item->key_len, stdout);
 		putchar('\0');
 	} else {
 		if (o->detailed) {
-			printf("%8u %5u", entry->requeues, entry->abandoned);
-			print_age(entry->age);
-			printf(" %4d ", entry->priority);
+			printf("%8u %5u", item->requeues, item->abandoned);
+			print_age(item->dead_for);
+			printf(" %4d ", item->priority);
 		}
-		print_escaped(stdout, key, entry->key_len);
+		print_escaped(stdout, key, item->key_len);
 		putchar('\n');
 	}
 }
@@ -71,32 +71,32 @@ static void must_have_dead_keys(const struct kwq *q, const char *queue)
 	exit(STATUS_FAILED);
 }
 
-static int dead_ls(const char *queue, const struct dead_options *o, struct dead_list *list)
+/* Lists all dead items first, because the list of a queue's items is in no useful order. */
+static int find_dead_items(struct kwq *q, const char *queue, struct item_sorted *dead)
 {
-	const struct kwq_dead_entry *entry;
-	bool first = true;
-	const char *key;
+	must_list_items(q, queue);
+	return item_sorted_list(dead, q, KWQ_IS_DEAD);
+}
+
+static int dead_ls(const char *queue, const struct dead_options *o)
+{
+	struct item_sorted dead = { 0 };
 	struct kwq *q;
-	int ret;
+	size_t i;
+	int err;
 
 	q = must_open_queue(queue, KWQ_RIGHT_READ);
 	must_have_limiters(q, queue);
 	must_have_dead_keys(q, queue);
-	ret = dead_list_begin(list, q);
-	while (!ret && (ret = dead_list_next(list, &entry, &key)) >= 0) {
-		/* Not before the first page has come: it may be an error. */
-		if (first)
-			print_header(o);
-		if (!ret)
-			break;
-		print_item(o, entry, key, first);
-		first = false;
-		ret = 0;
-	}
-	if (ret)
-		return complain(queue, ret);
+	err = find_dead_items(q, queue, &dead);
+	if (err)
+		return complain(queue, err);
+	print_header(o);
+	for (i = 0; i < dead.nr; i++)
+		print_item(o, &dead.rows[i].item, item_sorted_key(&dead, i), !i);
 	if (o->key.json)
-		puts(first ? "[]" : "\n]");
+		puts(dead.nr ? "\n]" : "[]");
+	item_sorted_free(&dead);
 	return flush_output() ? STATUS_OK : STATUS_FAILED;
 }
 
@@ -163,16 +163,6 @@ static const char *refusal(int err)
 	return err == -ENOENT ? "not dead" : NULL;
 }
 
-static int next_key(void *list, const char **key, size_t *len)
-{
-	const struct kwq_dead_entry *entry;
-	int ret = dead_list_next(list, &entry, key);
-
-	if (ret > 0)
-		*len = entry->key_len;
-	return ret;
-}
-
 static const struct key_verb kick = {
 	.entry_size = sizeof(struct kwq_add_entry),
 	.fill = fill_kick,
@@ -190,8 +180,9 @@ static const struct key_verb drop = {
 };
 
 static int dead_each(const char *queue, const struct dead_options *o, struct key_verb verb,
-		     struct dead_list *list, int argc, char **argv)
+		     int argc, char **argv)
 {
+	struct item_sorted dead = { 0 };
 	unsigned int rights = verb.submit == kwq_add_batch ? KWQ_RIGHT_WRITE : KWQ_RIGHT_MANAGE;
 	struct kwq *q;
 	int err;
@@ -201,12 +192,12 @@ static int dead_each(const char *queue, const struct dead_options *o, struct key
 	must_have_limiters(q, queue);
 	must_have_dead_keys(q, queue);
 	if (o->all) {
-		err = dead_list_begin(list, q);
+		err = find_dead_items(q, queue, &dead);
 		if (err)
 			return complain(queue, err);
 		verb.submit = verb.submit == kwq_add_batch ? kick_all : drop_all;
-		verb.next = next_key;
-		verb.list = list;
+		verb.next = item_sorted_next;
+		verb.list = &dead;
 	}
 	return each_key(q, queue, &verb, &o->key, argc, argv);
 }
@@ -237,7 +228,6 @@ static void check_each(const struct dead_options *o, int argc, char **argv)
 
 static int dead_main(int argc, char **argv)
 {
-	static struct dead_list list;	/* too large for the stack */
 	struct dead_options o = { 0 };
 	const char *verb, *queue;
 	bool is_ls;
@@ -265,10 +255,10 @@ static int dead_main(int argc, char **argv)
 
 	if (is_ls) {
 		check_ls(&o, argc, argv);
-		return dead_ls(queue, &o, &list);
+		return dead_ls(queue, &o);
 	}
 	check_each(&o, argc, argv);
-	return dead_each(queue, &o, strcmp(verb, "kick") ? drop : kick, &list, argc, argv);
+	return dead_each(queue, &o, strcmp(verb, "kick") ? drop : kick, argc, argv);
 }
 
 const struct command command_dead = {

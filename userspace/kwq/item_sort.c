@@ -40,6 +40,7 @@ int item_sorted_collect(struct item_sorted *sorted, struct item_list *list)
 
 	sorted->nr = 0;
 	sorted->keys_len = 0;
+	sorted->next = 0;
 	while ((ret = item_list_next(list, &item, &key)) > 0) {
 		len = item->key_len + item->group_len + (values ? item->value_len : 0);
 		if (!grow(sorted, len))
@@ -60,6 +61,17 @@ int item_sorted_list(struct item_sorted *sorted, struct kwq *q, uint32_t states)
 
 	item_list_begin(&list, q, states);
 	return item_sorted_collect(sorted, &list);
+}
+
+int item_sorted_next(void *list, const char **key, size_t *len)
+{
+	struct item_sorted *sorted = list;
+
+	if (sorted->next == sorted->nr)
+		return 0;
+	*key = item_sorted_key(sorted, sorted->next);
+	*len = sorted->rows[sorted->next++].item.key_len;
+	return 1;
 }
 
 const char *item_sorted_key(const struct item_sorted *sorted, size_t row)

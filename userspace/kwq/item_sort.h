@@ -23,6 +23,7 @@ struct item_sorted {
 	size_t nr, room;
 	char *keys;
 	size_t keys_len, keys_room;
+	size_t next;		/* the row of the next item_sorted_next() */
 };
 
 /*
@@ -33,6 +34,9 @@ int item_sorted_collect(struct item_sorted *sorted, struct item_list *list);
 
 /* Lists the items of a queue that have one of @states. Returns as item_sorted_collect(). */
 int item_sorted_list(struct item_sorted *sorted, struct kwq *q, uint32_t states);
+
+/* Supplies the keys of the rows one by one, as @next of &struct key_verb. */
+int item_sorted_next(void *sorted, const char **key, size_t *len);
 
 /* The key of a row. */
 const char *item_sorted_key(const struct item_sorted *sorted, size_t row);

@@ -102,35 +102,21 @@ static int submit_listed(struct kwq *q, const struct kwq_batch *batch)
 	return taken;
 }
 
-struct first_keys {
-	struct item_sorted sorted;
-	size_t next, count;
-};
-
-static int next_key(void *list, const char **key, size_t *len)
-{
-	struct first_keys *first = list;
-
-	if (first->next == first->sorted.nr || first->next == first->count)
-		return 0;
-	*key = item_sorted_key(&first->sorted, first->next);
-	*len = first->sorted.rows[first->next++].item.key_len;
-	return 1;
-}
-
 /*
- * Lists the keys that -n and --all mean: the dead ones or, if none is dead, the waiting
- * ones. Returns 0 or a negative errno value.
+ * Lists the keys that -n and --all mean: the first @count of the dead ones or, if none is dead,
+ * of the waiting ones. Returns 0 or a negative errno value.
  */
-static int list_keys(struct kwq *q, struct first_keys *first)
+static int list_keys(struct kwq *q, struct item_sorted *first, size_t count)
 {
 	static const uint32_t states[] = { KWQ_IS_DEAD, KWQ_IS_WAITING };
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < ARRAY_SIZE(states) && !err && !first->sorted.nr; i++)
+	for (i = 0; i < ARRAY_SIZE(states) && !err && !first->nr; i++)
 		if (wanted & states[i])
-			err = item_sorted_list(&first->sorted, q, states[i]);
+			err = item_sorted_list(first, q, states[i]);
+	if (first->nr > count)
+		first->nr = count;
 	return err;
 }
 
@@ -145,17 +131,18 @@ static int kick_main(int argc, char **argv)
 		.outcome = outcome,
 		.refusal = refusal,
 	};
-	struct first_keys first = { 0 };
+	struct item_sorted first = { 0 };
 	struct key_options options = { 0 };
 	const char *queue;
+	size_t count = 0;
 	struct kwq *q;
 	int opt, err;
 
 	while ((opt = getopt_long(argc, argv, KEY_LETTERS "an:h", kick_options, NULL)) != -1) {
 		if (opt == 'a')
-			first.count = SIZE_MAX;
+			count = SIZE_MAX;
 		else if (opt == 'n')
-			first.count = must_parse_number("-n", optarg, 1, SIZE_MAX);
+			count = must_parse_number("-n", optarg, 1, SIZE_MAX);
 		else if (opt == OPT_DEAD)
 			wanted |= KWQ_IS_DEAD;
 		else if (opt == OPT_WAITING)
@@ -168,18 +155,18 @@ static int kick_main(int argc, char **argv)
 	if (optind == argc)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
-	if (first.count && optind < argc)
+	if (count && optind < argc)
 		usage("-n or --all, and KEY \"%s\", cannot be combined", argv[optind]);
 
 	q = must_open_queue(queue, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
 	must_have_limiters(q, queue);
 	must_list_items(q, queue);
-	if (first.count) {
-		err = list_keys(q, &first);
+	if (count) {
+		err = list_keys(q, &first, count);
 		if (err)
 			return complain(queue, err);
 		verb.submit = submit_listed;
-		verb.next = next_key;
+		verb.next = item_sorted_next;
 		verb.list = &first;
 	}
 	return each_key(q, queue, &verb, &options, argc, argv);

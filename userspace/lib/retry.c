@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Counts of requeues, the retry configuration, and the list of dead items.
+ * Counts of requeues, and the retry configuration.
  */
 #include "internal.h"
 
@@ -26,9 +26,4 @@ int kwq_configure(struct kwq *q, const struct kwq_config *config)
 int kwq_config(const struct kwq *q, struct kwq_config *config)
 {
 	return kwq_ioctl(q->fd, KWQ_IOC_CONFIG, config);
-}
-
-int kwq_list_dead(struct kwq *q, const struct kwq_list_dead_args *list)
-{
-	return kwq_ioctl(q->fd, KWQ_IOC_LIST_DEAD, (void *)list);
 }

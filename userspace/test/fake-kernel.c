@@ -370,7 +370,6 @@ static int ask(int fd, unsigned long request, void *arg)
 	case KWQ_IOC_REMOVE:
 		return find_none(&((struct kwq_batch_args *)arg)->batch);
 	case KWQ_IOC_DRAIN:
-	case KWQ_IOC_LIST_DEAD:
 	case KWQ_IOC_FOLLOW:
 	case KWQ_IOC_TERM:
 		return 0;

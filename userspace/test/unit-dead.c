@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * L11: kwq dead with a queue whose items die as fast as they are kicked. The test
- * replaces the kernel by wrapping ioctl() and open() (the linker's --wrap).
+ * L11: kwq dead with a queue whose dead items the kernel lists in no useful order, and whose items
+ * die as fast as they are kicked. The test replaces the kernel by wrapping ioctl() and open() (the
+ * linker's --wrap).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,11 +17,13 @@
 
 enum { DEAD = 100, PAGE = 30, FASTER = 7 };
 
-/* The list ends after this many entries, with this error or 0; 0 entries means never. */
-static unsigned int list_end;
+/* How many items are dead. */
+static unsigned int nr_dead = DEAD;
+/* After the first page, if not 0. */
 static int list_error;
 /* Of all dead items. */
 static __u64 age;
+static bool out_of_memory;
 /* The result of every FASTER-th item. */
 static int refusal = -ENOENT;
 
@@ -30,22 +33,38 @@ static int fails(int err)
 	return -1;
 }
 
-static int list(const struct kwq_list_dead_args *req)
+/* Lists the last death first, and after an empty page. */
+static int list(struct kwq_list_items_args *req)
 {
-	struct kwq_dead_entry *entries = (void *)(uintptr_t)req->batch.entries;
+	struct kwq_listed *entries = (void *)(uintptr_t)req->batch.entries;
 	char *keys = (void *)(uintptr_t)req->batch.keys;
-	unsigned int i;
+	unsigned int before = req->after ? req->after - 1 : 0, i, number;
 
-	if (list_end && req->after >= list_end)
-		return list_error ? fails(list_error) : 0;
-	for (i = 0; i < PAGE; i++) {
-		entries[i] = (struct kwq_dead_entry){
-			.number = req->after + i + 1,
-			.age = age,
-			.key_len = 3,
-		};
-		memcpy(keys + 3 * i, "key", 3);
+	if (req->states != KWQ_IS_DEAD || req->flags || req->batch.nr < PAGE)
+		return fails(-EINVAL);
+	if (!req->after) {
+		req->after = 1;
+		return 0;
 	}
+	if (before && list_error)
+		return fails(list_error);
+	for (i = 0; i < PAGE && before + i < nr_dead; i++) {
+		char key[5];
+
+		number = nr_dead - before - i;
+		entries[i] = (struct kwq_listed){
+			.order = number,
+			.order_of = KWQ_IS_DEAD,
+			.state = KWQ_IS_DEAD,
+			.dead_for = age,
+			.key_len = 4,
+			.group_len = 1,
+		};
+		snprintf(key, sizeof(key), "k%03u", number);
+		memcpy(keys + 5 * i, key, 4);
+		keys[5 * i + 4] = 'g';
+	}
+	req->after = before + i < nr_dead ? before + i + 1 : 0;
 	return i;
 }
 
@@ -76,11 +95,9 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	case KWQ_IOC_OPEN:
 		return dup(STDIN_FILENO);
 	case KWQ_IOC_STAT:
-		((struct kwq_stat *)arg)->dead = DEAD;
-		return 0;
 	case KWQ_IOC_CONFIG:
 		return 0;
-	case KWQ_IOC_LIST_DEAD:
+	case KWQ_IOC_LIST_ITEMS:
 		return list(arg);
 	case KWQ_IOC_ADD:
 		return each(&((struct kwq_batch_args *)arg)->batch, KWQ_ADDED);
@@ -89,6 +106,13 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	default:
 		return fails(-ENOTTY);
 	}
+}
+
+void *__real_realloc(void *p, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+void *__wrap_realloc(void *p, size_t size)
+{
+	return out_of_memory ? NULL : __real_realloc(p, size);
 }
 
 static int open_device(int flags)
@@ -136,65 +160,102 @@ static int count(const char *line)
 	return nr;
 }
 
-static void test_endless(void)
+/* Tells whether the keys of all dead items were said once, in the order of their deaths. */
+static bool said_in_order(void)
+{
+	const char *at = said;
+	unsigned int i;
+
+	for (i = 1; i <= nr_dead; i++) {
+		char key[8];
+
+		snprintf(key, sizeof(key), "k%03u", i);
+		at = strstr(at, key);
+		if (!at || count(key) != 1)
+			return false;
+	}
+	return true;
+}
+
+static void test_order(void)
 {
 	enum { GONE = (DEAD + FASTER - 1) / FASTER };
 
-	is_number(dead("ls", "-l"), STATUS_OK, "L11: a list that grows has an end");
-	is_number(count("key\n"), DEAD, "as many as were dead when it began");
+	is_number(dead("ls", "-l"), STATUS_OK, "L11: a list");
+	is_number(count("\n"), 1 + DEAD, "of all that are dead");
+	ok(said_in_order(), "the oldest death first");
+	is_number(dead("ls", "--json"), STATUS_OK, "L11: as JSON");
+	is_number(count("\"number\":"), DEAD, "with the numbers of the deaths");
+	ok(said_in_order() && count("{\"number\":100,") == 1, "the oldest death first, too");
 	is_number(dead("kick", "-av"), STATUS_OK, "L11: what dies again is not kicked again");
-	is_number(count("kicked\tkey\n"), DEAD - GONE, "as many as were dead then");
-	is_number(count("gone\tkey\n"), GONE, "L11: it is no error if somebody was faster");
+	is_number(count("kicked\tk"), DEAD - GONE, "as many as were dead then");
+	is_number(count("gone\tk"), GONE, "L11: it is no error if somebody was faster");
+	ok(said_in_order(), "the oldest death first");
 	is_number(dead("drop", "-av"), STATUS_OK, "L11: nor with drop");
-	is_number(count("dropped\tkey\n"), DEAD - GONE, "which ends too");
-	is_number(count("gone\tkey\n"), GONE, "and tells what was gone");
+	is_number(count("dropped\tk"), DEAD - GONE, "which ends too");
+	is_number(count("gone\tk"), GONE, "and tells what was gone");
 }
 
-static void test_shorter(void)
+static void test_fails(void)
 {
-	list_end = 2 * PAGE;
-	is_number(dead("kick", "-av"), STATUS_OK, "L11: a list that gets shorter");
-	is_number(count("\tkey\n"), 2 * PAGE, "ends where it ends");
 	list_error = -EBADF;
 	is_number(dead("drop", "-av"), STATUS_FAILED, "a list that fails");
-	is_number(count("\tkey\n"), 2 * PAGE, "has been dropped as far as it went");
+	is_number(count("\tk"), 0, "is not begun to be dropped");
 	is_number(count("lacks the right"), 1, "and the failure is told, once");
 	is_number(dead("ls", "--json"), STATUS_FAILED, "ls of it");
-	is_number(count("\"number\":"), 2 * PAGE, "has printed as much");
+	is_number(count("\"number\":"), 0, "prints nothing");
+	list_error = 0;
+}
+
+/* The list is in memory, because it has to be sorted. */
+static void test_memory(void)
+{
+	out_of_memory = true;
+	is_number(dead("ls", "-l"), STATUS_FAILED, "O4: a list without memory");
+	is_number(strcmp(said, "kwq: dead: q: Cannot allocate memory\n"), 0, "says so, and no more");
+	is_number(dead("kick", "-a"), STATUS_FAILED, "O4: nor is it kicked");
+	out_of_memory = false;
+}
+
+static void test_none(void)
+{
+	nr_dead = 0;
+	is_number(dead("ls", "--json"), STATUS_OK, "L11: nothing is dead");
+	is_number(strcmp(said, "[]\n"), 0, "so the list is empty");
+	nr_dead = DEAD;
 }
 
 static void test_refused(void)
 {
-	list_end = 2 * PAGE;
-	list_error = 0;
 	refusal = -ENOSPC;
 	is_number(dead("kick", "-a"), STATUS_FAILED, "an item that cannot be kicked");
-	is_number(count("kwq: dead: q: item 8: key: the queue is full (see kwq stat)\n"), 1,
+	is_number(count("kwq: dead: q: item 8: k008: the queue is full (see kwq stat)\n"), 1,
 		  "is told, with its number");
+	refusal = -ENOENT;
 }
 
 static void test_age(void)
 {
-	list_end = PAGE;
 	age = 61500000000;
 	is_number(dead("ls", "-l"), STATUS_OK, "L11: ages");
-	is_number(count("       0     0      61.500s    0 key\n"), PAGE, "in seconds");
+	is_number(count("       0     0      61.500s    0 k"), DEAD, "in seconds");
 	is_number(dead("ls", "--json"), STATUS_OK, "L11: as JSON");
-	is_number(count("\"age_ns\":61500000000,"), PAGE, "in ns");
+	is_number(count("\"age_ns\":61500000000,"), DEAD, "in ns");
 	age = KWQ_AGE_UNKNOWN;
 	is_number(dead("ls", "-l"), STATUS_OK, "M1: ages that are not known");
-	is_number(count("       0     0            -    0 key\n"), PAGE, "M1: are not 0");
+	is_number(count("       0     0            -    0 k"), DEAD, "M1: are not 0");
 	is_number(dead("ls", "--json"), STATUS_OK, "M1: as JSON");
-	is_number(count("\"age_ns\":null,"), PAGE, "M1: they are null");
+	is_number(count("\"age_ns\":null,"), DEAD, "M1: they are null");
 	age = 0;
 }
 
 int main(void)
 {
 	test_age();
-	list_end = 0;
-	test_endless();
-	test_shorter();
+	test_order();
+	test_fails();
+	test_memory();
+	test_none();
 	test_refused();
 	return done_testing();
 }

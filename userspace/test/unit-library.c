@@ -574,7 +574,6 @@ static void test_retries(struct kwq *q)
 	const struct kwq_remove_entry *remove = (void *)kernel.entries[0];
 	const struct kwq_key_entry *entry = (void *)kernel.entries[0];
 	struct kwq_config config = { .size = sizeof(config), .dead_after = 3 };
-	struct kwq_list_dead_args list = { .size = sizeof(list), .after = 5 };
 
 	expect(1, KWQ_DEAD);
 	is_number(kwq_add_rate_limited(q, "k", 1), KWQ_DEAD, "add_rate_limited");
@@ -614,10 +613,6 @@ static void test_retries(struct kwq *q)
 	is_number(kwq_drop(q, "k", 1), -ENOENT, "drop: the entry's error");
 	ok(asked(KWQ_IOC_REMOVE) && remove->flags == KWQ_REMOVE_DEAD,
 	   "drop: a remove of what is dead");
-	expect(2, 0);
-	is_number(kwq_list_dead(q, &list), 2, "list_dead");
-	ok(asked(KWQ_IOC_LIST_DEAD) && !memcmp(kernel.arg, &list, sizeof(list)),
-	   "list_dead: as it is");
 
 	test_look(q);
 	expect(0, 0);

@@ -159,12 +159,12 @@ struct kwq_holder {
  *	processing and waiting	the hand-out; in a	begin of the wait	end of the wait
  *				small core the begin of
  *				a wait that is older
- *	dead			its death		@death: its number	@death
+ *	dead			its death		@death: its number	-
  */
 struct kwq_item {
 	/* private: all protected like the core */
 	union {
-		struct list_head link;		/* in its level of a group; small core: in @items */
+		struct list_head link;		/* in @dead or a level of a group; small: @items */
 		struct hlist_node node;		/* else in a band; while processing, in a line */
 	};
 	u8 state;			/* KWQ_ITEM_*; may be read without protection */
@@ -183,13 +183,12 @@ struct kwq_item {
 	union {
 		ktime_t dirtied;	/* large core: see above */
 		ktime_t due;		/* small core, while KWQ_ITEM_WAITING */
-		u64 death;		/* while dead: the number of its death */
+		u64 death;		/* large core, while dead: the number of its death */
 	};
 	ktime_t since;			/* see above */
 	union {
 		struct kwq_wait wait;		/* large core, while KWQ_ITEM_WAITING */
 		struct rb_node by_time;		/* small core, while KWQ_ITEM_WAITING */
-		struct rb_node by_death;	/* while dead: in @dead */
 	};
 };
 
@@ -327,7 +326,7 @@ enum kwq_form {
  * @items:	small: first the processing items, then the ready ones, in the order of hand-outs.
  * @first_ready: small: the first ready item in @items; @items itself without one.
  * @by_time:	small: waiting items by time; equal times in the order of their adds.
- * @dead:	dead items, by the numbers of their deaths.
+ * @dead:	dead items, in the order of their deaths.
  * @limiter:	gives the delays of rate-limited adds; NULL for the default.
  * @nr_ready:	ready items.
  * @nr_processing: processing items.
@@ -356,7 +355,7 @@ struct kwq_core {
 	struct list_head items;
 	struct list_head *first_ready;
 	struct rb_root by_time;
-	struct rb_root dead;
+	struct list_head dead;
 	struct kwq_rate_limiter *limiter;
 	u32 nr_ready;
 	u32 nr_processing;
@@ -382,6 +381,7 @@ struct kwq_core {
 #define KWQ_SMALL_CORE(core) {						\
 	.items = LIST_HEAD_INIT((core).items),				\
 	.first_ready = &(core).items,					\
+	.dead = LIST_HEAD_INIT((core).dead),				\
 	.form = KWQ_SMALL,						\
 }
 
@@ -442,7 +442,7 @@ struct kwq_order {
 struct kwq_bulk {
 	u64 occupied[KWQ_NR_LANES];
 	unsigned long nr_waiting;
-	unsigned long nr_dead;
+	u64 nr_dead;
 	u64 adds;
 	u64 coalesced;
 	u64 gets;

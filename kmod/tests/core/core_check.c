@@ -370,8 +370,7 @@ static const char *broken_small(const struct kwq_core *core,
 {
 	const struct kwq_item *item;
 
-	for (item = kwq_core_next_dead(core, 0); item;
-	     item = kwq_core_next_dead(core, item->death))
+	list_for_each_entry(item, &core->dead, link)
 		if (!kwq_item_is_dead(item))
 			return "an item is among the dead and is not";
 	return broken_items(core, holders, nr_holders) ?: broken_by_time(core);
@@ -399,8 +398,7 @@ static const char *broken_dead(const struct kwq_core *core)
 	const struct kwq_item *item;
 	unsigned long nr = 0;
 
-	for (item = kwq_core_next_dead(core, 0); item;
-	     item = kwq_core_next_dead(core, item->death)) {
+	list_for_each_entry(item, &core->dead, link) {
 		nr++;
 		if (!kwq_item_is_dead(item))
 			return "an item is among the dead and is not";

@@ -1166,33 +1166,32 @@ static void removed_dead_item_was_dead(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
 }
 
-static void dead_items_are_found_by_their_deaths(struct kunit *test)
+static void dead_items_are_in_the_order_of_their_deaths(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
-	u64 first, second;
 
-	/* L11: a page of a listing begins after the last death of the page before. */
+	/* L11 */
 	die_after(test, 1);
-	KUNIT_EXPECT_NULL(test, kwq_core_next_dead(&t->core, 0));
+	KUNIT_EXPECT_NULL(test, kwq_core_first_dead(&t->core));
 	kill(test, &t->b, 0);
 	kill(test, &t->a, 0);
 	kill(test, &t->c, 0);
-	first = t->b.death;
-	second = t->a.death;
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_next_dead(&t->core, 0), &t->b);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_next_dead(&t->core, first), &t->a);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_next_dead(&t->core, second), &t->c);
-	KUNIT_EXPECT_NULL(test, kwq_core_next_dead(&t->core, t->c.death));
+	EXPECT_ITEM(test, kwq_core_first_dead(&t->core), &t->b);
+
+	/* One that is not the first leaves, too. */
+	kwq_core_remove(&t->core, &t->a);
+	EXPECT_ITEM(test, kwq_core_first_dead(&t->core), &t->b);
 
 	/* An item that is revived and dies again died last. */
-	kwq_core_remove(&t->core, &t->a);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_next_dead(&t->core, first), &t->c);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_next_dead(&t->core, second), &t->c);
 	add(t, &t->b, 0);
+	EXPECT_ITEM(test, kwq_core_first_dead(&t->core), &t->c);
 	kwq_core_remove(&t->core, &t->b);
 	kill(test, &t->b, 0);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_next_dead(&t->core, 0), &t->c);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_next_dead(&t->core, t->c.death), &t->b);
+	EXPECT_ITEM(test, kwq_core_first_dead(&t->core), &t->c);
+	kwq_core_remove(&t->core, &t->c);
+	EXPECT_ITEM(test, kwq_core_first_dead(&t->core), &t->b);
+	kwq_core_remove(&t->core, &t->b);
+	EXPECT_ITEM(test, kwq_core_first_dead(&t->core), NULL);
 }
 
 static void dead_items_are_dropped_by_a_shut_down(struct kunit *test)
@@ -1750,7 +1749,7 @@ static struct kunit_case retry_test_cases[] = {
 	KUNIT_CASE(cancelled_item_that_is_lost_does_not_die),
 	KUNIT_CASE(cancelled_queue_brings_nothing_back),
 	KUNIT_CASE(removed_dead_item_was_dead),
-	KUNIT_CASE(dead_items_are_found_by_their_deaths),
+	KUNIT_CASE(dead_items_are_in_the_order_of_their_deaths),
 	KUNIT_CASE(dead_items_are_dropped_by_a_shut_down),
 	KUNIT_CASE(dropped_items_have_no_count),
 	KUNIT_CASE(nothing_dies_after_a_shut_down),
@@ -1833,7 +1832,7 @@ static struct kunit_case retry_test_small_cases[] = {
 	KUNIT_CASE(cancelled_item_that_is_lost_does_not_die),
 	KUNIT_CASE(cancelled_queue_brings_nothing_back),
 	KUNIT_CASE(removed_dead_item_was_dead),
-	KUNIT_CASE(dead_items_are_found_by_their_deaths),
+	KUNIT_CASE(dead_items_are_in_the_order_of_their_deaths),
 	KUNIT_CASE(dead_items_are_dropped_by_a_shut_down),
 	KUNIT_CASE(dropped_items_have_no_count),
 	KUNIT_CASE(nothing_dies_after_a_shut_down),

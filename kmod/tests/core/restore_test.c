@@ -156,11 +156,13 @@ static void dead_items_stay_dead(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, restore(t, &t->a, KWQ_IS_DEAD, .abandoned = 2), KWQ_RESTORED);
 	KUNIT_EXPECT_EQ(test, t->bulk.nr_dead, 2);
 	KUNIT_EXPECT_EQ(test, t->bulk.died, 2);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_next_dead(&t->core, 0), &t->b);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_next_dead(&t->core, t->b.death), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_first_dead(&t->core), &t->b);
+	KUNIT_EXPECT_EQ(test, t->b.death, 1);
+	KUNIT_EXPECT_EQ(test, t->a.death, 2);
 	KUNIT_EXPECT_EQ(test, t->a.abandoned, 2);
 	expect_next(test, NULL);
 	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->b, NONE, false, NOW), KWQ_ADDED);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_first_dead(&t->core), &t->a);
 	KUNIT_EXPECT_EQ(test, kwq_core_num_requeues(&t->core, &t->b, NOW), 0);
 	expect_next(test, &t->b);
 	KUNIT_EXPECT_EQ(test, t->b.priority, 3);

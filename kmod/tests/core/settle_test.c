@@ -77,7 +77,7 @@ static void buried_item_is_dead(struct kunit *test)
 	EXPECT_GET(test, t, &t->a, 1);
 	KUNIT_EXPECT_EQ(test, bury(t, &t->a), KWQ_BURIED);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_dead(&t->a));
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_next_dead(&t->core, 0), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_first_dead(&t->core), &t->a);
 	KUNIT_EXPECT_EQ(test, t->a.since, 5);
 	KUNIT_EXPECT_EQ(test, t->a.abandoned, 0);
 	KWQ_EXPECT_METRIC(test, t, died, 1);
@@ -99,8 +99,9 @@ static void buried_items_keep_their_order(struct kunit *test)
 	EXPECT_GET(test, t, &t->b, 0);
 	KUNIT_EXPECT_EQ(test, bury(t, &t->b), KWQ_BURIED);
 	KUNIT_EXPECT_EQ(test, bury(t, &t->a), KWQ_BURIED);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_next_dead(&t->core, 0), &t->b);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_next_dead(&t->core, t->b.death), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_first_dead(&t->core), &t->b);
+	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->b), KWQ_WAS_DEAD);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_first_dead(&t->core), &t->a);
 }
 
 static void added_item_is_not_buried(struct kunit *test)
@@ -164,7 +165,7 @@ static void bury_of_what_stays_out(struct kunit *test)
 	kwq_core_shut_down(&t->core);
 	KUNIT_EXPECT_EQ(test, bury(t, &t->b), KWQ_FINISHED);
 	KUNIT_EXPECT_TRUE(test, kwq_core_is_drained(&t->core));
-	KUNIT_EXPECT_NULL(test, kwq_core_next_dead(&t->core, 0));
+	KUNIT_EXPECT_NULL(test, kwq_core_first_dead(&t->core));
 }
 
 /* ---- Give back ---- */

@@ -2147,16 +2147,31 @@ static void kick_of_an_unknown_key(struct kunit *test)
 	expect_empty(test);
 }
 
+/* Lists up to @max dead items, whose keys are at @keys of the test then. Returns how many. */
+static u32 dead_items(struct kunit *test, struct kwq_listed *entries, u32 max)
+{
+	struct keyed_test *t = test->priv;
+	struct kwq_list_request request = { .states = KWQ_IS_DEAD };
+	struct kwq_value *values[3];
+	struct kwq_list_buffer buffer = {
+		.entries = entries,
+		.values = values,
+		.keys = t->keys,
+		.max_items = max,
+		.max_key_bytes = NR_KEYS,
+		.max_bytes = NR_KEYS,
+	};
+
+	KUNIT_ASSERT_LE(test, max, ARRAY_SIZE(values));
+	KUNIT_EXPECT_EQ(test, kwq_keyed_list(t->keyed, &request, &buffer), 0);
+	KUNIT_EXPECT_EQ(test, request.at, 0);
+	return buffer.fill.nr;
+}
+
 static void item_dies_when_its_holder_says_done(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
-	struct kwq_dead_entry entry;
-	struct kwq_dead_buffer page = {
-		.entries = &entry,
-		.keys = t->keys,
-		.max_items = 1,
-		.max_key_bytes = 1,
-	};
+	struct kwq_listed entry;
 
 	/* L11 O1: not when its holder is lost. */
 	configure(test, 0);
@@ -2164,12 +2179,12 @@ static void item_dies_when_its_holder_says_done(struct kunit *test)
 	kwq_core_peek(&t->keyed->queue.core, 0)->requeues = 3;
 	EXPECT_FETCH(test, t, t->x, "a");
 	KUNIT_EXPECT_EQ(test, retry(t, KEY("a")), KWQ_DEAD);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 0);
+	KUNIT_EXPECT_EQ(test, dead_items(test, &entry, 1), 0);
 	close_x(t);
 	EXPECT_FETCH(test, t, t->y, "a");
 	KUNIT_EXPECT_EQ(test, retry(t, KEY("a")), KWQ_DEAD);
 	KUNIT_EXPECT_EQ(test, done(t, t->y), KWQ_FINISHED);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 1);
+	KUNIT_EXPECT_EQ(test, dead_items(test, &entry, 1), 1);
 	EXPECT_ITEMS(test, t, 1);
 }
 
@@ -2178,28 +2193,22 @@ static void losses_of_the_dead_are_listed(struct kunit *test)
 {
 	struct kwq_limiter_config config = { .dead_after_lost = 2 };
 	struct keyed_test *t = test->priv;
-	struct kwq_dead_entry entry;
-	struct kwq_dead_buffer page = {
-		.entries = &entry,
-		.keys = t->keys,
-		.max_items = 1,
-		.max_key_bytes = 1,
-	};
+	struct kwq_listed entry;
 
 	KUNIT_ASSERT_EQ(test, kwq_keyed_configure(t->keyed, &config), 0);
 	add(t, KEY("a"));
 	EXPECT_FETCH(test, t, t->x, "a");
 	close_x(t);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 0);
+	KUNIT_EXPECT_EQ(test, dead_items(test, &entry, 1), 0);
 	t->x = kwq_handle_open(t->keyed, KWQ_RIGHT_READ);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(t->x));
 	EXPECT_FETCH(test, t, t->x, "a");
 	close_x(t);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 1);
+	KUNIT_EXPECT_EQ(test, dead_items(test, &entry, 1), 1);
 	KUNIT_EXPECT_EQ(test, entry.abandoned, 2);
 	KUNIT_EXPECT_EQ(test, entry.requeues, 0);
 	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 0);
+	KUNIT_EXPECT_EQ(test, dead_items(test, &entry, 1), 0);
 }
 
 static void dead_items_do_not_make_room(struct kunit *test)
@@ -2224,65 +2233,53 @@ static void shut_down_drops_the_dead(struct kunit *test)
 	kill(test, KEY("b"));
 	kwq_keyed_shut_down(t->keyed);
 	KUNIT_EXPECT_EQ(test, t->keyed->of_core.dropped, 2);
-	KUNIT_EXPECT_NULL(test, kwq_core_next_dead(&t->keyed->queue.core, 0));
+	KUNIT_EXPECT_NULL(test, kwq_core_first_dead(&t->keyed->queue.core));
 	expect_empty(test);
 }
 
-static void dead_items_are_listed_in_pages(struct kunit *test)
+static void expect_listed_dead(struct kunit *test, const struct kwq_listed *entry, u64 number,
+			       u64 age)
 {
-	struct keyed_test *t = test->priv;
-	struct kwq_dead_entry e[4] = {};
-	struct kwq_dead_buffer page = { .entries = e, .keys = t->keys };
-	u64 first;
+	KUNIT_EXPECT_EQ(test, entry->state, KWQ_IS_DEAD);
+	KUNIT_EXPECT_EQ(test, entry->order_of, KWQ_IS_DEAD);
+	KUNIT_EXPECT_EQ(test, entry->order, number);
+	KUNIT_EXPECT_EQ(test, entry->dead_for, age);
+	KUNIT_EXPECT_EQ(test, entry->requeues, 3);
+	KUNIT_EXPECT_EQ(test, entry->priority, 0);
+	KUNIT_EXPECT_EQ(test, entry->abandoned, 0);
+}
 
-	/* L11 */
+/* L11 Q15: with the numbers of their deaths, by which a caller sorts them. */
+static void dead_items_are_listed_with_their_deaths(struct kunit *test)
+{
+	static const u64 ages[] = { 0, 25, 15, 15 };
+	struct keyed_test *t = test->priv;
+	struct kwq_listed e[3] = {};
+	u32 i;
+
 	configure(test, 0);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 0);
+	KUNIT_EXPECT_EQ(test, dead_items(test, e, 3), 0);
 	kill(test, KEY("ccc"));
 	kwq_queue_advance(&t->keyed->queue, 10);
 	kill(test, KEY("a"));
 	kill(test, KEY("bb"));
+	add_after(t, KEY("waits"), 100);
 	kwq_queue_advance(&t->keyed->queue, 25);
+	KUNIT_ASSERT_EQ(test, dead_items(test, e, 3), 3);
+	for (i = 0; i < 3; i++) {
+		u64 number = e[i].key_len == 3 ? 1 : e[i].key_len + 1;
 
-	/* All of it. */
-	page.max_items = 4;
-	page.max_key_bytes = 6;
-	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 3);
-	KUNIT_EXPECT_EQ(test, page.keys_len, 6);
-	KUNIT_EXPECT_MEMEQ(test, t->keys, "cccabb", 6);
-	KUNIT_EXPECT_EQ(test, e[0].key_len, 3);
-	KUNIT_EXPECT_EQ(test, e[0].age, 25);
-	KUNIT_EXPECT_EQ(test, e[1].age, 15);
-	KUNIT_EXPECT_EQ(test, e[0].requeues, 3);
-	KUNIT_EXPECT_EQ(test, e[0].priority, 0);
-	KUNIT_EXPECT_EQ(test, e[0].abandoned, 0);
-	KUNIT_EXPECT_LT(test, e[0].number, e[1].number);
-	KUNIT_EXPECT_LT(test, e[1].number, e[2].number);
-	first = e[0].number;
+		expect_listed_dead(test, &e[i], number, ages[number]);
+	}
 
-	/* The list ends where the entries are full, */
-	page.max_items = 2;
-	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 2);
-	KUNIT_EXPECT_EQ(test, page.keys_len, 4);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, e[1].number, &page),
-			1);
-	KUNIT_EXPECT_MEMEQ(test, t->keys, "bb", 2);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, e[0].number, &page),
-			0);
-	KUNIT_EXPECT_EQ(test, page.keys_len, 0);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, U64_MAX, &page), 0);
-	/* and of keys. */
-	page.max_items = 4;
-	page.max_key_bytes = 5;
-	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 2);
-	page.max_key_bytes = 2;
-	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), -EMSGSIZE);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, first, &page), 1);
-
-	/* An item that was removed meanwhile does not end the list. */
-	kwq_keyed_remove(t->keyed, KEY("ccc"), 0);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, first, &page), 1);
-	KUNIT_EXPECT_MEMEQ(test, t->keys, "a", 1);
+	/* One that is revived and dies again died last. */
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"), 0), KWQ_WAS_DEAD);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("bb"), 0), KWQ_WAS_DEAD);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("ccc"), 0), KWQ_WAS_DEAD);
+	kill(test, KEY("ccc"));
+	KUNIT_ASSERT_EQ(test, dead_items(test, e, 3), 1);
+	expect_listed_dead(test, &e[0], 4, 0);
+	KUNIT_EXPECT_MEMEQ(test, t->keys, "ccc", 3);
 }
 
 static void manual_clock_is_advanced(struct kunit *test)
@@ -2730,7 +2727,7 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(losses_of_the_dead_are_listed),
 	KUNIT_CASE(dead_items_do_not_make_room),
 	KUNIT_CASE(shut_down_drops_the_dead),
-	KUNIT_CASE(dead_items_are_listed_in_pages),
+	KUNIT_CASE(dead_items_are_listed_with_their_deaths),
 	KUNIT_CASE(manual_clock_is_advanced),
 	KUNIT_CASE(real_clock_is_not_advanced),
 	KUNIT_CASE(named_queue_is_advanced_by_its_owner),

@@ -546,21 +546,6 @@ static void ages_without_durations(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, item->dead_for, KWQ_AGE_UNKNOWN);
 }
 
-static void expect_dead_age(struct kunit *test, u64 age)
-{
-	struct kwq_dead_entry entry = {};
-	struct kwq_dead_buffer buffer = {};
-	struct list_test *t = test->priv;
-
-	buffer.entries = &entry;
-	buffer.keys = t->keys;
-	buffer.max_items = 1;
-	buffer.max_key_bytes = sizeof(t->keys);
-	KUNIT_ASSERT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &buffer), 1);
-	KUNIT_EXPECT_EQ(test, entry.age, age);
-	KUNIT_EXPECT_EQ(test, only_item(test)->dead_for, age);
-}
-
 /* M1, L11: the age of a death at a done is unknown. That of one at a rate-limited add is known. */
 static void deaths_without_durations(struct kunit *test)
 {
@@ -574,7 +559,7 @@ static void deaths_without_durations(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->handle, get_one(test), KWQ_DONE_DEAD),
 			KWQ_BURIED);
 	kwq_queue_advance(&t->keyed->queue, 5);
-	expect_dead_age(test, KWQ_AGE_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, only_item(test)->dead_for, KWQ_AGE_UNKNOWN);
 
 	KUNIT_ASSERT_EQ(test, add_one(t, KWQ_ADD_KICK, 0), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->handle, get_one(test), 0), KWQ_FINISHED);
@@ -583,7 +568,7 @@ static void deaths_without_durations(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->handle, get_one(test), 0), KWQ_FINISHED);
 	KUNIT_ASSERT_EQ(test, add_one(t, KWQ_ADD_RATE_LIMITED, 0), KWQ_DEAD);
 	kwq_queue_advance(&t->keyed->queue, NSEC_PER_SEC + 5);
-	expect_dead_age(test, 5);
+	KUNIT_EXPECT_EQ(test, only_item(test)->dead_for, 5);
 }
 
 static int list_test_init(struct kunit *test)

@@ -9,7 +9,7 @@ from ._changes import Changes, Follower
 from ._device import Info, Named, info, queues, unlink
 from ._item import Item, OnError
 from ._limiters import Backoff, Bucket, Config, Exponential, FastSlow, Limiter
-from ._listed import Dead, Listed
+from ._listed import Listed
 from ._queue import Add, Queue
 from ._stat import Histogram, Stat
 from ._values import Added, Clock, Finished, Key, Mode, Rights, Seconds, State
@@ -20,7 +20,7 @@ from .worker import Handler, Worker
 
 __all__ = [
     "Add", "Added", "Backoff", "BatchError", "Bucket", "Busy", "Changed", "Changes", "Clock", "Closed", "Config",
-    "Dead", "DrainEnded", "Empty", "Error", "Exists", "Exponential", "FastSlow", "Finished", "Follower",
+    "DrainEnded", "Empty", "Error", "Exists", "Exponential", "FastSlow", "Finished", "Follower",
     "Forbidden", "Full", "Handler", "Histogram", "Info", "InvalidArgument", "Item", "Key", "Limiter", "Listed",
     "Mode", "Named", "NoDevice", "NotEmpty", "NotFound", "NotSupported", "OnError", "Queue", "QuotaExceeded",
     "Rights", "Seconds", "ShutDown", "Stale", "Stat", "State", "TimedOut", "WrongProcess", "Worker", "info",

@@ -184,8 +184,6 @@ DONE_ENTRY: Final = Layout("kwq_done_entry", "ticket:Q key_len:I flags:I")
 EXTEND_ENTRY: Final = Layout("kwq_extend_entry", "ticket:Q key_len:I flags:I")
 REMOVE_ENTRY: Final = Layout("kwq_remove_entry", "key_len:I flags:I change:Q")
 KEY_ENTRY: Final = Layout("kwq_key_entry", "key_len:I flags:I")
-DEAD_ENTRY: Final = Layout("kwq_dead_entry", "number:Q age:Q key_len:I priority:i requeues:I abandoned:I")
-LIST_DEAD_ARGS: Final = Layout("kwq_list_dead_args", "size:I flags:I after:Q " + _BATCH.format("batch"))
 LISTED: Final = Layout(
     "kwq_listed", "order:Q dirty_for:Q processing_for:Q waiting_for:Q due_in:Q dead_for:Q lease_left:Q state:I"
     " order_of:I key_len:I group_len:I value_len:I priority:i next_priority:i wait_priority:i requeues:I abandoned:I"
@@ -254,7 +252,6 @@ IOC_FORGET: Final = _request(_WRITE, 0x19, 4)
 IOC_REQUEUES: Final = _request(_WRITE, 0x1a, 4)
 IOC_CONFIGURE: Final = _request(_WRITE, 0x1b, 4)
 IOC_CONFIG: Final = _request(_READ | _WRITE, 0x1c, 4)
-IOC_LIST_DEAD: Final = _request(_WRITE, 0x1d, 4)
 IOC_ADVANCE: Final = _request(_WRITE, 0x1e, 4)
 IOC_EXTEND: Final = _request(_WRITE, 0x1f, 4)
 IOC_PAUSE: Final = _request(_WRITE, 0x20, 4)

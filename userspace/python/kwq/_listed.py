@@ -66,23 +66,6 @@ class Listed:
         return rank, -self.priority, 0 if self.state & State.RETURNED else 1, self.order
 
 
-@dataclass(frozen=True)
-class Dead:
-    """A dead letter. age is in seconds, or None if that is not known; number grows with each death in the queue."""
-
-    key: bytes
-    number: int
-    age: float | None
-    priority: int
-    requeues: int
-    abandoned: int
-
-    @property
-    def text(self) -> str:
-        """The key as text."""
-        return key_text(self.key)
-
-
 def age_from_ns(ns: int) -> float | None:
     """An age in seconds, None if the queue does not know it."""
     return None if ns == abi.AGE_UNKNOWN else from_ns(ns)

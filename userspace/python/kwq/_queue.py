@@ -23,7 +23,7 @@ from ._changes import Follower
 from ._device import device_call, ioctl, unlink
 from ._item import Item, OnError
 from ._limiters import Config, unpack_config
-from ._listed import Dead, Listed, age_from_ns, pack_restored, unpack_listed
+from ._listed import Listed, pack_restored, unpack_listed
 from ._stat import Stat, unpack_stat
 from ._values import (
     Added, Clock, Finished, Key, Mode, Rights, Seconds, State, from_ns, key_bytes, limit_ns, name_field, nanoseconds)
@@ -939,25 +939,9 @@ class Queue:
             page.append(listed)
         return page, struct.unpack_from("=Q", args, abi.LIST_ITEMS_ARGS.offsets["after"])[0]
 
-    def dead(self) -> Iterator[Dead]:
-        """Lists the dead letters, the oldest death first."""
-        after = 0
-        while True:
-            room = _KEY_ROOM + _PAGE * _ROOM_EACH
-            entries_size = _PAGE * abi.DEAD_ENTRY.size
-            block = array("B", bytes(entries_size + room))
-            address = block.buffer_info()[0]
-            count = self._call(abi.IOC_LIST_DEAD, bytearray(abi.LIST_DEAD_ARGS.pack(
-                abi.LIST_DEAD_ARGS.size, 0, after, address, address + entries_size, 0, 0, room, _PAGE,
-                abi.DEAD_ENTRY.size, 0)))
-            at = entries_size
-            for index in range(count):
-                after, age, key_len, priority, requeues, abandoned = abi.DEAD_ENTRY.unpack_from(
-                    block, index * abi.DEAD_ENTRY.size)
-                yield Dead(block[at:at + key_len].tobytes(), after, age_from_ns(age), priority, requeues, abandoned)
-                at += key_len
-            if not count:
-                return
+    def dead(self) -> list[Listed]:
+        """The dead letters, the oldest death first."""
+        return sorted(self.items(State.DEAD), key=lambda item: item.sort_key)
 
     # ---- Changes ----
 

@@ -619,8 +619,7 @@ class Getting(Base):
             queue.get(0).retry()
         self.assertEqual([queue.get(0).retry() for _ in range(3)], [Added.DEAD] * 3)
         queue.advance(5)
-        dead = list(queue.dead())
-        self.assertEqual([(letter.text, letter.age, letter.requeues) for letter in dead],
+        self.assertEqual([(letter.text, letter.dead_for, letter.requeues) for letter in queue.dead()],
                          [("a", 5, 1), ("b", 5, 1), ("c", 5, 1)])
         self.assertEqual(queue.kick("a"), Added.ADDED)
         queue.drop("b")
@@ -645,7 +644,7 @@ class Getting(Base):
                           for key, item in listed.items()},
                          {"dead": (0, 0, 0, None), "held": (0, None, 0, 0), "ready": (None, 0, 0, 0),
                           "later": (0, 0, 5, 0)})
-        self.assertEqual([letter.age for letter in queue.dead()], [None])
+        self.assertEqual([letter.dead_for for letter in queue.dead()], [None])
         for to, age in ((self.manual(durations=False), None), (self.manual(), 7)):
             to.restore(listed.values())
             to.advance(7)
@@ -692,7 +691,7 @@ class Whole(Base):
         item.done()
 
     def test_many_dead(self):
-        """L11: a list of dead letters comes in pages"""
+        """L11: a long list of dead letters has the oldest death first"""
         queue = self.queue()
         queue.add_many("%0100d" % number for number in range(600))
         for item in queue.get_many(600):
