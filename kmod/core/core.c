@@ -1474,7 +1474,9 @@ struct kwq_item *kwq_core_first_processing(const struct kwq_core *core)
  */
 struct kwq_item *kwq_core_first_dead(const struct kwq_core *core)
 {
-	return list_first_entry_or_null(&core->dead, struct kwq_item, link);
+	if (list_empty(&core->dead))
+		return NULL;
+	return list_first_entry(&core->dead, struct kwq_item, link);
 }
 
 /**
