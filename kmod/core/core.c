@@ -59,7 +59,6 @@ static void init_bulk(struct kwq_bulk *bulk)
 	kwq_waiting_init(&bulk->waiting);
 	kwq_line_init(&bulk->processing);
 	kwq_line_init(&bulk->order.blocked);
-	kwq_line_init(&bulk->order.unused);
 	kwq_group_init(&bulk->order.ungrouped);
 	for (lane = 0; lane < KWQ_NR_LANES; lane++)
 		for (level = 0; level < KWQ_NR_PRIORITIES; level++)

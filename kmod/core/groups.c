@@ -21,7 +21,7 @@ void kwq_group_init(struct kwq_group *group)
 	group->levels = RB_ROOT;
 	group->nr_ready = 0;
 	group->nr_processing = 0;
-	group->users = 1;
+	group->users = 0;
 	group->place = KWQ_GROUP_NOWHERE;
 	group->lane = 0;
 	group->priority = 0;
@@ -192,8 +192,6 @@ static struct kwq_line *line_of(struct kwq_bulk *bulk, const struct kwq_group *g
 		return &bulk->bands[group->lane][kwq_level_of(group->priority)];
 	case KWQ_GROUP_BLOCKED:
 		return &bulk->order.blocked;
-	case KWQ_GROUP_UNUSED:
-		return &bulk->order.unused;
 	}
 	return NULL;
 }
@@ -303,55 +301,6 @@ void kwq_groups_take(struct kwq_core *core, struct kwq_item *item)
 }
 
 /**
- * kwq_core_retire_group() - put a group without users into the list of unused ones
- * @core: the core; grouped
- * @group: the group; nobody uses it any more
- *
- * If a run still counts in it, the end of the last one does this. The owner of the group takes it
- * out of the list, in the same hold of its lock or soon after.
- */
-void kwq_core_retire_group(struct kwq_core *core, struct kwq_group *group)
-{
-	if (group->nr_processing || group->place != KWQ_GROUP_NOWHERE)
-		return;
-	kwq_line_join(&order_of(core)->unused, &group->node);
-	group->place = KWQ_GROUP_UNUSED;
-}
-
-/**
- * kwq_core_next_unused() - take a group out of the list of unused ones
- * @core: the core; grouped
- *
- * It may have been used again since. The caller asks kwq_core_uses_group(), and bounds the groups
- * that one hold takes out, used or not.
- *
- * Return: the group; NULL if there is none.
- */
-struct kwq_group *kwq_core_next_unused(struct kwq_core *core)
-{
-	struct kwq_order *order = order_of(core);
-	struct kwq_group *group;
-
-	if (kwq_line_is_empty(&order->unused))
-		return NULL;
-	group = kwq_line_first(&order->unused, struct kwq_group, node);
-	kwq_line_leave(&order->unused, &group->node);
-	group->place = KWQ_GROUP_NOWHERE;
-	return group;
-}
-
-/**
- * kwq_core_uses_group() - is a group in use
- * @group: the group
- *
- * Return: false if it may be freed.
- */
-bool kwq_core_uses_group(const struct kwq_group *group)
-{
-	return group->users || group->nr_processing;
-}
-
-/**
  * kwq_groups_has_moved() - has a processing item moved to another group meanwhile
  * @core: the core; grouped
  * @item: the item
@@ -377,8 +326,6 @@ void kwq_groups_end_run(struct kwq_core *core, struct kwq_item *item)
 	change_counts(core, group, 0, -1);
 	if (group->place == KWQ_GROUP_BLOCKED)
 		place_group(core, group, KEEPS_TURN);
-	if (unlikely(!group->users))
-		kwq_core_retire_group(core, group);
 }
 
 /**

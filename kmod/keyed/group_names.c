@@ -79,7 +79,6 @@ int kwq_keyed_init_order(struct kwq_keyed *keyed)
 	kwq_table_init(&groups->table, &groups->top, &ops_of_groups);
 	keyed->groups = groups;
 	kwq_core_group_items(core, keyed->limits.group_limit);
-	keyed->owes |= KWQ_OWES_SWEEP;
 	return 0;
 }
 
@@ -132,7 +131,6 @@ static void insert(struct kwq_keyed *keyed, const struct kwq_key *name,
 		   struct kwq_keyed_group *kg)
 {
 	kwq_group_init(&kg->group);
-	kg->group.users = 0;
 	kg->hash = name->hash;
 	kg->len = name->len;
 	memcpy(kg->name, name->bytes, name->len);
@@ -171,9 +169,42 @@ struct kwq_group *kwq_keyed_get_group(struct kwq_keyed *keyed, const struct kwq_
  */
 void kwq_keyed_put_group(struct kwq_keyed *keyed, struct kwq_group *group)
 {
+	struct kwq_keyed_group *kg = container_of(group, struct kwq_keyed_group, group);
+
 	lockdep_assert_held(&keyed->queue.lock);
-	if (!--group->users)
-		kwq_core_retire_group(&keyed->queue.core, group);
+	if (--group->users)
+		return;
+	kwq_table_remove(&keyed->groups->table, &kg->by_name, kg->hash);
+	kwq_keyed_lose_bytes(keyed, kwq_keyed_group_bytes(kg->len));
+	keyed->owes |= KWQ_OWES_MEMORY;
+	kg->by_name.next = keyed->gone_groups;
+	keyed->gone_groups = &kg->by_name;
+}
+
+/**
+ * kwq_keyed_begin_run() - let a run use the group in which it counts
+ * @keyed: the queue; its lock held; with groups
+ * @ki: the item, just handed out
+ */
+void kwq_keyed_begin_run(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+{
+	struct kwq_group *group = kwq_member_of(ki)->running_in;
+
+	if (group != &keyed->of_core.order.ungrouped)
+		group->users++;
+}
+
+/**
+ * kwq_keyed_end_run() - undo kwq_keyed_begin_run()
+ * @keyed: the queue; its lock held; with groups
+ * @ki: the item, still processing
+ */
+void kwq_keyed_end_run(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+{
+	struct kwq_group *group = kwq_member_of(ki)->running_in;
+
+	if (group != &keyed->of_core.order.ungrouped)
+		kwq_keyed_put_group(keyed, group);
 }
 
 /**
@@ -225,56 +256,21 @@ const struct kwq_keyed_group *kwq_keyed_group_of(const struct kwq_keyed *keyed,
 }
 
 /**
- * kwq_keyed_sweep_groups() - take out groups that nobody uses any more
- * @keyed: the queue; its lock held; with groups
- * @swept: filled in, for kwq_keyed_free_swept()
- *
- * A hold looks at KWQ_ITEMS_PER_HOLD of them at most. kwq_keyed_has_unused_group() tells
- * whether more are left.
- */
-void kwq_keyed_sweep_groups(struct kwq_keyed *keyed, struct kwq_swept *swept)
-{
-	struct kwq_table *table = &keyed->groups->table;
-	struct kwq_keyed_group *kg;
-	struct kwq_group *group;
-	int n;
-
-	lockdep_assert_held(&keyed->queue.lock);
-	swept->groups = NULL;
-	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
-		group = kwq_core_next_unused(&keyed->queue.core);
-		if (!group)
-			break;
-		if (kwq_core_uses_group(group))
-			continue;
-		kg = container_of(group, struct kwq_keyed_group, group);
-		kwq_table_remove(table, &kg->by_name, kg->hash);
-		kwq_keyed_lose_bytes(keyed, kwq_keyed_group_bytes(kg->len));
-		kg->by_name.next = swept->groups;
-		swept->groups = &kg->by_name;
-	}
-}
-
-static void free_groups(struct kwq_node *node)
-{
-	struct kwq_keyed_group *kg;
-
-	while (node) {
-		kg = group_of_node(node);
-		node = node->next;
-		kfree(kg);
-	}
-}
-
-/**
- * kwq_keyed_free_swept() - free what kwq_keyed_sweep_groups() took out
- * @swept: from that call
+ * kwq_groups_free() - free groups that nobody uses any more
+ * @gone: the first of them, linked by @by_name
  *
  * Context: process; may sleep.
  */
-void kwq_keyed_free_swept(const struct kwq_swept *swept)
+void kwq_groups_free(struct kwq_node *gone)
 {
-	free_groups(swept->groups);
+	struct kwq_keyed_group *kg;
+
+	while (gone) {
+		kg = group_of_node(gone);
+		gone = gone->next;
+		kfree(kg);
+		cond_resched();
+	}
 }
 
 /**
@@ -287,12 +283,13 @@ void kwq_keyed_destroy_groups(struct kwq_keyed *keyed)
 {
 	struct kwq_table *table;
 
+	kwq_groups_free(keyed->gone_groups);
 	/* NULL also in a queue that could not be created. */
 	if (!keyed->groups)
 		return;
 	table = &keyed->groups->table;
 	while (table->nr_buckets) {
-		free_groups(kwq_table_empty_last(table));
+		kwq_groups_free(kwq_table_empty_last(table));
 		cond_resched();
 	}
 	kfree(keyed->groups);

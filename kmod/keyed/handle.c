@@ -410,11 +410,11 @@ int kwq_handle_end_locked(struct kwq_handle *handle, u64 ticket, const struct kw
 
 	if (IS_ERR(ki))
 		return PTR_ERR(ki);
+	kwq_handout_end(handle, ki);
 	if (unlikely(done_flags & ~KWQ_DONE_FORGET))
 		ret = kwq_settle_locked(&keyed->queue, &handle->holder, &ki->item, done_flags, now);
 	else
 		ret = kwq_done_locked(&keyed->queue, &handle->holder, &ki->item, done_flags, now);
-	kwq_handout_end(handle, ki);
 	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }

@@ -53,25 +53,29 @@ static void give_lease(struct kwq_keyed *keyed, struct kwq_lease *lease, ktime_t
 		kwq_set_lease_end_locked(&keyed->queue, lease->expires);
 }
 
-/* Most queues have no leases, so these two stay out of the path of a get and a done. */
-static noinline void begin_lease(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
-{
-	give_lease(keyed, kwq_lease_of(ki), ki->item.since);
-}
-
-static noinline void end_lease(struct kwq_keyed_item *ki)
-{
-	list_del(&kwq_lease_of(ki)->link);
-}
-
-static noinline void begin_followed(struct kwq_handle *handle, struct kwq_keyed_item *ki)
+/* What follows is only of queues whose items have more, so it stays out of the path of most. */
+static noinline void begin_more(struct kwq_handle *handle, struct kwq_keyed_item *ki)
 {
 	struct kwq_keyed *keyed = handle->keyed;
 
+	if (keyed->limits.lease)
+		give_lease(keyed, kwq_lease_of(ki), ki->item.since);
+	if (keyed->limits.groups)
+		kwq_keyed_begin_run(keyed, ki);
+	if (!keyed->changes)
+		return;
 	kwq_change_of(keyed, ki)->token = kwq_next_token(keyed, ki);
 	ki->has_used_token = true;
 	kwq_note_change(keyed, ki);
 	kwq_forget_found_nothing(handle);
+}
+
+static noinline void end_more(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+{
+	if (keyed->limits.lease)
+		list_del(&kwq_lease_of(ki)->link);
+	if (keyed->limits.groups)
+		kwq_keyed_end_run(keyed, ki);
 }
 
 /**
@@ -89,26 +93,26 @@ void kwq_handout_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki)
 	kwq_board_forget(keyed, ki);
 	ki->ticket = kwq_next_ticket(keyed, ki->hash);
 	kwq_line_join(&handle->held, &ki->held);
-	if (keyed->limits.lease)
-		begin_lease(keyed, ki);
-	if (unlikely(keyed->changes))
-		begin_followed(handle, ki);
+	if (unlikely(keyed->items_have_more))
+		begin_more(handle, ki);
 }
 
 /**
  * kwq_handout_end() - take an item from its handle
  * @handle: the handle; its queue's lock held
  * @ki: the item
+ *
+ * Call it before the transition that ends the processing.
  */
 void kwq_handout_end(struct kwq_handle *handle, struct kwq_keyed_item *ki)
 {
 	struct kwq_keyed *keyed = handle->keyed;
 
-	/* If it is dirty, it is ready now, and an add of it has another result (Q2). */
+	/* If it is dirty, it becomes ready, and an add of it has another result (Q2). */
 	kwq_board_forget(keyed, ki);
 	kwq_line_leave(&handle->held, &ki->held);
-	if (keyed->limits.lease)
-		end_lease(ki);
+	if (unlikely(keyed->items_have_more))
+		end_more(keyed, ki);
 }
 
 static void take_back(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)

@@ -986,14 +986,6 @@ u64 kwq_keyed_drop_remembered(struct kwq_keyed *keyed, u64 bytes)
 	return dropped;
 }
 
-/* More groups than this hold has moved may be unused after the timer's turns. */
-static void sweep_groups(struct kwq_keyed *keyed, struct kwq_swept *swept)
-{
-	kwq_keyed_sweep_groups(keyed, swept);
-	if (kwq_keyed_has_unused_group(keyed) && !keyed->ending)
-		kwq_keyed_work_async(keyed);
-}
-
 static __always_inline void unlock_and_free(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock)
 {
@@ -1014,27 +1006,24 @@ static noinline void pay_and_unlock(struct kwq_keyed *keyed, unsigned long flags
 	__releases(&keyed->queue.lock)
 {
 	struct kwq_value *values = keyed->gone_values;
-	struct kwq_swept swept = {};
+	struct kwq_node *groups = keyed->gone_groups;
 	u64 bytes;
 
-	if (kwq_keyed_has_unused_group(keyed))
-		sweep_groups(keyed, &swept);
 	if (keyed->owes & KWQ_OWES_ROOM)
 		tell_room(keyed);
 	if (kwq_keyed_may_tell_adders(keyed))
 		kwq_tell_adders_locked(keyed);
 	keyed->gone_values = NULL;
+	keyed->gone_groups = NULL;
 	if (keyed->owes & KWQ_OWES_LOSSES)
 		kwq_tell_pollers_locked(&keyed->queue, EPOLLPRI);
-	keyed->owes &= ~(KWQ_OWES_VALUES | KWQ_OWES_LOSSES);
+	keyed->owes &= ~(KWQ_OWES_MEMORY | KWQ_OWES_LOSSES);
 	/* Not before the memory is free, because somebody waits for it with the bytes. */
 	bytes = keyed->gone_bytes;
 	keyed->gone_bytes = 0;
 	unlock_and_free(keyed, flags);
-	if (values)
-		kwq_values_free(values);
-	if (swept.groups)
-		kwq_keyed_free_swept(&swept);
+	kwq_values_free(values);
+	kwq_groups_free(groups);
 	if (bytes)
 		kwq_quota_uncharge(keyed, bytes);
 }

@@ -169,8 +169,8 @@ struct kwq_value {
 
 /**
  * struct kwq_keyed_group - a group and its name (Q16)
- * @group: the group; its users are the items that belong to it
- * @by_name: in the table of &struct kwq_keyed_groups; later to be freed
+ * @group: the group; its users are the items that belong to it, and the runs that count in it
+ * @by_name: in the table of &struct kwq_keyed_groups; later in &kwq_keyed.gone_groups
  * @hash: hash of @name; constant
  * @len: length of @name; constant
  * @name: the name; constant
@@ -227,15 +227,14 @@ struct kwq_limits {
 
 /*
  * Duties of the next unlock, besides the usual ones. ROOM: an add or a poll found no room, so
- * pollers have to be told of room. VALUES: @gone_values have to be freed. SWEEP: the queue has
- * groups, and each unlock frees those that nobody uses any more. ADDERS: adds wait for room, and
- * have to be told of it. LOSSES: items were revoked, and pollers of their holders have to be told.
+ * pollers have to be told of room. MEMORY: @gone_values and @gone_groups have to be freed. ADDERS:
+ * adds wait for room, and have to be told of it. LOSSES: items were revoked, and pollers of their
+ * holders have to be told.
  */
 #define KWQ_OWES_ROOM	BIT(0)
-#define KWQ_OWES_VALUES	BIT(1)
-#define KWQ_OWES_SWEEP	BIT(2)
-#define KWQ_OWES_ADDERS	BIT(3)
-#define KWQ_OWES_LOSSES	BIT(4)
+#define KWQ_OWES_MEMORY	BIT(1)
+#define KWQ_OWES_ADDERS	BIT(2)
+#define KWQ_OWES_LOSSES	BIT(3)
 
 /**
  * struct kwq_changes - the changes of a queue: see changes.c
@@ -308,6 +307,7 @@ struct kwq_sync {
  *	gives them back to @quota
  * @limiter_bytes: L: the part of @own_bytes for the limiters' pauses
  * @gone_values: L: values that nobody uses any more, to be freed after this hold
+ * @gone_groups: L: the same for groups. The core may still use them in this hold
  * @has_older_dead: L: a restored dead item may be older than those before it (U8)
  * @owes: L: KWQ_OWES_* bits, for the next unlock
  * @adders: adds that wait for room, each of them exclusive; used with the lock held
@@ -368,6 +368,7 @@ struct kwq_keyed {
 	u64 expired;
 	struct kwq_node *gone;
 	struct kwq_value *gone_values;
+	struct kwq_node *gone_groups;
 	u32 nr_items;
 	u32 nr_values;
 	u32 nr_remembered;
@@ -590,14 +591,6 @@ struct kwq_stock {
 	bool wants_value;
 	bool wants_group;
 	bool never_fits;
-};
-
-/**
- * struct kwq_swept - groups that are gone, to be freed without the lock
- * @groups: the groups, linked by @by_name
- */
-struct kwq_swept {
-	struct kwq_node *groups;
 };
 
 /**
@@ -1037,34 +1030,23 @@ u32 kwq_keyed_group_bytes(u32 len);
 struct kwq_group *kwq_keyed_get_group(struct kwq_keyed *keyed, const struct kwq_extras *extras,
 				      struct kwq_stock *stock);
 void kwq_keyed_put_group(struct kwq_keyed *keyed, struct kwq_group *group);
+void kwq_keyed_begin_run(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
+void kwq_keyed_end_run(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 void kwq_keyed_leave_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 bool kwq_stock_fill_group(struct kwq_stock *stock, const struct kwq_key *name);
 const struct kwq_keyed_group *kwq_keyed_group_of(const struct kwq_keyed *keyed,
 						 struct kwq_keyed_item *ki);
-void kwq_keyed_sweep_groups(struct kwq_keyed *keyed, struct kwq_swept *swept);
-void kwq_keyed_free_swept(const struct kwq_swept *swept);
-
-/**
- * kwq_keyed_has_unused_group() - has a queue a group that is to be freed
- * @keyed: the queue; its lock held
- *
- * Return: true if so.
- */
-static inline bool kwq_keyed_has_unused_group(const struct kwq_keyed *keyed)
-{
-	return keyed->limits.groups && !kwq_line_is_empty(&keyed->of_core.order.unused);
-}
+void kwq_groups_free(struct kwq_node *gone);
 
 /**
  * kwq_keyed_has_gone() - has a queue anything that is left to free
  * @keyed: the queue; its lock held
  *
- * Return: true if so.
+ * Return: true if so. Whatever is gone has bytes.
  */
 static inline bool kwq_keyed_has_gone(const struct kwq_keyed *keyed)
 {
-	return keyed->gone || keyed->gone_values || keyed->gone_bytes ||
-	       kwq_keyed_has_unused_group(keyed);
+	return keyed->gone_bytes;
 }
 
 /**

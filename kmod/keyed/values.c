@@ -68,7 +68,7 @@ void kwq_values_free(struct kwq_value *gone)
 static void leave_value(struct kwq_keyed *keyed, struct kwq_value *value)
 {
 	kwq_keyed_lose_bytes(keyed, kwq_value_bytes(value));
-	keyed->owes |= KWQ_OWES_VALUES;
+	keyed->owes |= KWQ_OWES_MEMORY;
 	keyed->nr_values--;
 	/* A call that is copying the value out frees it. */
 	if (!refcount_dec_and_test(&value->refs))

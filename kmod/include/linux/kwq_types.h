@@ -257,7 +257,7 @@ struct kwq_group {
 	struct rb_root levels;		/* the first ready item of each priority and lane */
 	u32 nr_ready;			/* ready items of this group */
 	u32 nr_processing;		/* runs that began in this group and have not ended */
-	u32 users;			/* users that keep it; a driver is one, and so it stays */
+	u32 users;			/* for the owner of the group, not for the core */
 	u8 place;			/* KWQ_GROUP_* */
 	u8 lane;			/* of its band, with KWQ_GROUP_IN_BAND */
 	s8 priority;			/* the same */
@@ -266,7 +266,6 @@ struct kwq_group {
 #define KWQ_GROUP_NOWHERE	0	/* no item is ready */
 #define KWQ_GROUP_IN_BAND	1	/* in the band of its first item */
 #define KWQ_GROUP_BLOCKED	2	/* items are ready, but the group is at its limit */
-#define KWQ_GROUP_UNUSED	3	/* no item is ready, and nobody used it a moment ago */
 
 /**
  * struct kwq_member - what an item has in a queue with groups
@@ -393,7 +392,6 @@ struct kwq_core {
  * @nr_blocked:	ready items that cannot be handed out, because their groups are at their limits.
  * @grouped:	the bands have groups, which have the items (Q16). Else the bands have the items.
  * @blocked:	groups at their limits that have ready items.
- * @unused:	groups that nobody uses any more, for their owner to free.
  * @ungrouped:	the group of all items without a group; has no limit.
  */
 struct kwq_order {
@@ -402,7 +400,6 @@ struct kwq_order {
 	u32 nr_blocked;
 	bool grouped;
 	struct kwq_line blocked;
-	struct kwq_line unused;
 	struct kwq_group ungrouped;
 };
 

@@ -307,8 +307,8 @@ static void moved_item_leaves_its_group(struct kunit *test)
 	done(t->x, &got);
 }
 
-/* The last user of a group is a run, and then a new item. */
-static void group_is_used_again_in_the_hold_that_ends_it(struct kunit *test)
+/* A name may come back while its former group waits for the unlock that frees it. */
+static void group_ends_and_begins_in_one_hold(struct kunit *test)
 {
 	struct groups_test *t = test->priv;
 	struct kwq_stock stock = {};
@@ -322,15 +322,18 @@ static void group_is_used_again_in_the_hold_that_ends_it(struct kunit *test)
 	kwq_key_hash(&name);
 	kwq_key_hash(&key);
 	extras.group = name;
-	KUNIT_ASSERT_TRUE(test, kwq_test_fill_stock(&stock, t->keyed, &key, 1));
+	stock.wants_item = true;
+	stock.wants_group = true;
+	KUNIT_ASSERT_EQ(test, kwq_stock_fill(&stock, t->keyed, &key, &extras, 1), 0);
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
 	KUNIT_EXPECT_EQ(test, kwq_handle_end_locked(t->x, got.ticket, NULL, 0, 0), KWQ_FINISHED);
-	KUNIT_EXPECT_TRUE(test, kwq_keyed_has_unused_group(t->keyed));
+	KUNIT_EXPECT_NOT_NULL(test, t->keyed->gone_groups);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_add_with_locked(t->keyed, &key,
 							&(struct kwq_add_options){}, &extras, 0,
 							&stock), KWQ_ADDED);
 	kwq_keyed_unlock(t->keyed, flags);
 	kwq_stock_empty(&stock, t->keyed);
+	KUNIT_EXPECT_NULL(test, t->keyed->gone_groups);
 	EXPECT_GROUPS(test, t, 1, 0);
 	EXPECT_GET(test, t->x, &got, "a2/a");
 	done(t->x, &got);
@@ -436,75 +439,6 @@ static void group_and_remembered_items(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stat_of(t)->remembered, nr - 1);
 	KUNIT_EXPECT_EQ(test, add(t, "a3", ""), -ENOSPC);
 	EXPECT_GET(test, t->x, &got, "a2/g");
-}
-
-/* O8: the timer may leave any number of unused groups, but a hold takes out a few. */
-static void many_unused_groups_go_in_many_holds(struct kunit *test)
-{
-	enum { NR = 2 * KWQ_ITEMS_PER_HOLD + 1 };
-	struct groups_test *t = test->priv;
-	struct kwq_keyed *keyed = t->keyed;
-	struct kwq_swept swept;
-	const struct kwq_node *node;
-	unsigned long flags;
-	char name[8];
-	struct kwq_key key = { .bytes = (u8 *)name };
-	int i, nr = 0;
-
-	for (i = 0; i < NR; i++) {
-		snprintf(name, sizeof(name), "%d", i);
-		add(t, name, name);
-	}
-	KUNIT_ASSERT_EQ(test, stat_of(t)->groups, NR);
-	spin_lock_irqsave(&keyed->queue.lock, flags);
-	for (i = 0; i < NR; i++) {
-		key.len = snprintf(name, sizeof(name), "%d", i);
-		kwq_key_hash(&key);
-		kwq_keyed_remove_locked(keyed, &key, 0, 0, 0);
-	}
-	kwq_keyed_sweep_groups(keyed, &swept);
-	for (node = swept.groups; node; node = node->next)
-		nr++;
-	kwq_keyed_unlock(keyed, flags);
-	kwq_keyed_free_swept(&swept);
-	KUNIT_EXPECT_EQ(test, nr, KWQ_ITEMS_PER_HOLD);
-	/* A worker takes the last ones. */
-	kwq_test_wait_until(test, !stat_of(t)->groups);
-}
-
-/* O8: the same for groups that are used again before anybody has taken them out. */
-static void groups_in_use_again_go_in_many_holds(struct kunit *test)
-{
-	enum { NR = 2 * KWQ_ITEMS_PER_HOLD };
-	const struct kwq_add_options later = { .flags = KWQ_ADD_AFTER, .time = 1000 };
-	struct groups_test *t = test->priv;
-	struct kwq_keyed *keyed = t->keyed;
-	struct kwq_swept swept;
-	unsigned long flags;
-	char name[8];
-	struct kwq_key key = { .bytes = (u8 *)name };
-	int i;
-
-	for (i = 0; i < NR; i++) {
-		snprintf(name, sizeof(name), "%d", i);
-		add_with(t, name, name, &later);
-	}
-	spin_lock_irqsave(&keyed->queue.lock, flags);
-	for (i = 0; i < NR; i++) {
-		key.len = snprintf(name, sizeof(name), "%d", i);
-		kwq_key_hash(&key);
-		kwq_core_retire_group(&keyed->queue.core,
-				      kwq_member_of(kwq_keyed_find(keyed, &key))->group);
-	}
-	for (i = NR; i; i -= KWQ_ITEMS_PER_HOLD) {
-		KUNIT_EXPECT_TRUE(test, kwq_keyed_has_unused_group(keyed));
-		kwq_keyed_sweep_groups(keyed, &swept);
-		KUNIT_EXPECT_PTR_EQ(test, swept.groups, NULL);
-	}
-	KUNIT_EXPECT_FALSE(test, kwq_keyed_has_unused_group(keyed));
-	kwq_keyed_unlock(keyed, flags);
-	kwq_keyed_free_swept(&swept);
-	KUNIT_EXPECT_EQ(test, stat_of(t)->groups, NR);
 }
 
 /* Keys and values of any length, with leases: the allocation has room for all. */
@@ -640,13 +574,11 @@ static struct kunit_case groups_test_cases[] = {
 	KUNIT_CASE(lease_frees_its_place),
 	KUNIT_CASE(group_lives_as_long_as_its_items),
 	KUNIT_CASE(moved_item_leaves_its_group),
-	KUNIT_CASE(group_is_used_again_in_the_hold_that_ends_it),
+	KUNIT_CASE(group_ends_and_begins_in_one_hold),
 	KUNIT_CASE(remembered_item_has_no_group),
 	KUNIT_CASE(dead_item_keeps_its_group),
 	KUNIT_CASE(group_needs_room),
 	KUNIT_CASE(group_and_remembered_items),
-	KUNIT_CASE(many_unused_groups_go_in_many_holds),
-	KUNIT_CASE(groups_in_use_again_go_in_many_holds),
 	KUNIT_CASE(long_keys_have_groups),
 	KUNIT_CASE(get_needs_room_for_the_group),
 	KUNIT_CASE(queue_without_groups_refuses_them),
