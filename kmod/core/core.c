@@ -55,7 +55,6 @@ static void init_bulk(struct kwq_bulk *bulk)
 	memset(bulk, 0, sizeof(*bulk));
 	/* Items at the heads of bands count down from the first order, and never reach 0. */
 	bulk->last_order = U64_MAX / 2;
-	bulk->term = KTIME_MAX;
 	kwq_waiting_init(&bulk->waiting);
 	kwq_line_init(&bulk->processing);
 	kwq_line_init(&bulk->order.blocked);
@@ -1385,44 +1384,6 @@ bool kwq_core_resume(struct kwq_core *core)
 }
 
 /**
- * kwq_core_set_term() - set when all hand-outs end (Q20)
- * @core: the core; large
- * @term: when; KTIME_MAX for never
- *
- * The new term takes the place of an old one, even of one that is over. Then the caller has taken
- * back all items by kwq_core_next_lost() before.
- *
- * Return: true if nothing is in the way of hand-outs any more. The caller wakes waiters for all
- * ready items.
- */
-bool kwq_core_set_term(struct kwq_core *core, ktime_t term)
-{
-	u16 runs = term == KTIME_MAX ? 0 : KWQ_TERM_RUNS;
-
-	kwq_bulk_of(core)->term = term;
-	WRITE_ONCE(core->paused, kwq_core_pauses(core) | runs);
-	return !kwq_core_is_paused(core);
-}
-
-/**
- * kwq_core_end_term() - end all hand-outs if the time of that has come (Q20)
- * @core: the core
- * @now: current time
- *
- * From then on it hands nothing out, and nobody may finish an item. The caller takes the items
- * back: see kwq_core_next_lost().
- *
- * Return: true if this call ended the term.
- */
-bool kwq_core_end_term(struct kwq_core *core, ktime_t now)
-{
-	if (!(core->paused & KWQ_TERM_RUNS) || now < kwq_bulk_of(core)->term)
-		return false;
-	WRITE_ONCE(core->paused, kwq_core_pauses(core) | KWQ_TERM_OVER);
-	return true;
-}
-
-/**
  * kwq_core_begin_flush() - begin to count down to the end of all that is queued (K9)
  * @core: the core; @nr_before is 0
  *
@@ -1542,20 +1503,6 @@ static u64 unfinished(const struct kwq_core *core, ktime_t now)
 
 	high -= bulk->started_high + (low < bulk->started);
 	return high ? U64_MAX : low - bulk->started;
-}
-
-/**
- * kwq_core_next_lost() - find an item that is still processing although the term is over (Q20)
- * @core: the core
- *
- * The caller takes the item back by kwq_core_abandon(), and calls again. Nothing is handed out
- * meanwhile.
- *
- * Return: the item; NULL if there is none.
- */
-struct kwq_item *kwq_core_next_lost(const struct kwq_core *core)
-{
-	return core->paused & KWQ_TERM_OVER ? kwq_core_first_processing(core) : NULL;
 }
 
 /**

@@ -182,9 +182,6 @@ bool kwq_core_has_waiting(const struct kwq_core *core);
 const struct kwq_limiter_config *kwq_core_limits(const struct kwq_core *core);
 void kwq_core_pause(struct kwq_core *core);
 bool kwq_core_resume(struct kwq_core *core);
-bool kwq_core_set_term(struct kwq_core *core, ktime_t term);
-bool kwq_core_end_term(struct kwq_core *core, ktime_t now);
-struct kwq_item *kwq_core_next_lost(const struct kwq_core *core);
 unsigned int kwq_core_most_gets(const struct kwq_core *core);
 void kwq_core_set_aging(struct kwq_core *core, u64 aging);
 bool kwq_core_ages(const struct kwq_core *core);
@@ -309,14 +306,13 @@ static inline bool kwq_core_is_paused(const struct kwq_core *core)
 }
 
 /**
- * kwq_core_has_term() - was a term set (Q20)
+ * kwq_core_mark_term() - note how far the term is, which its owner knows (Q20)
  * @core: the core
- *
- * Return: true if so, and also if it is over.
+ * @mark: KWQ_TERM_RUNS; KWQ_TERM_OVER, with which it hands nothing out; 0 without a term
  */
-static inline bool kwq_core_has_term(const struct kwq_core *core)
+static inline void kwq_core_mark_term(struct kwq_core *core, u16 mark)
 {
-	return core->paused & (KWQ_TERM_RUNS | KWQ_TERM_OVER);
+	WRITE_ONCE(core->paused, kwq_core_pauses(core) | mark);
 }
 
 /**
@@ -328,17 +324,6 @@ static inline bool kwq_core_has_term(const struct kwq_core *core)
 static inline bool kwq_core_term_is_over(const struct kwq_core *core)
 {
 	return core->paused & KWQ_TERM_OVER;
-}
-
-/**
- * kwq_core_term() - when to call kwq_core_end_term()
- * @core: the core; large
- *
- * Return: the end of the term; KTIME_MAX if it was found to be over, or for never.
- */
-static inline ktime_t kwq_core_term(const struct kwq_core *core)
-{
-	return core->paused & KWQ_TERM_RUNS ? kwq_bulk_of(core)->term : KTIME_MAX;
 }
 
 bool kwq_core_can_get_unusual(const struct kwq_core *core);

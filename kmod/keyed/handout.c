@@ -177,13 +177,14 @@ void kwq_handout_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktim
 static struct kwq_keyed_item *next_expired(struct kwq_keyed *keyed, ktime_t now)
 {
 	struct kwq_lease *lease = first_lease(keyed);
+	struct kwq_core *core = &keyed->queue.core;
 	struct kwq_item *item;
 
 	if (lease && lease->expires <= now) {
 		keyed->expired++;
 		return lease->ki;
 	}
-	item = kwq_core_next_lost(&keyed->queue.core);
+	item = kwq_core_term_is_over(core) ? kwq_core_first_processing(core) : NULL;
 	return item ? kwq_keyed_item_of(item) : NULL;
 }
 
@@ -218,6 +219,8 @@ bool kwq_handouts_expire(struct kwq_keyed *keyed, ktime_t now)
 		return true;
 	lease = first_lease(keyed);
 	end = lease ? lease->expires : KTIME_MAX;
-	kwq_set_lease_end_locked(&keyed->queue, min(end, kwq_core_term(&keyed->queue.core)));
+	if (keyed->queue.core.paused & KWQ_TERM_RUNS)
+		end = min(end, keyed->term);
+	kwq_set_lease_end_locked(&keyed->queue, end);
 	return false;
 }

@@ -324,6 +324,7 @@ struct kwq_sync {
  * @nr_remembered: L: number of these items
  * @bytes_remembered: L: bytes of these items, part of @nr_bytes
  * @leases: L: leases of held items, earliest end first
+ * @term: L: when all hand-outs end; KTIME_MAX for never
  * @expired: L: number of leases that expired
  * @gone: L: items that ended in this hold of the lock, to be freed
  * @expects_new: the last add was of a new key; a hint, read without the lock
@@ -360,6 +361,7 @@ struct kwq_keyed {
 	struct list_head remembered;
 	u64 bytes_remembered;
 	struct list_head leases;
+	ktime_t term;
 	wait_queue_head_t adders;
 	struct kwq_keyed_board *board;
 	struct kwq_changes *changes;
@@ -983,7 +985,8 @@ static inline bool kwq_term_is_over_locked(struct kwq_keyed *keyed)
 	const struct kwq_core *core = &keyed->queue.core;
 
 	/* The first test is one that each get makes anyway. */
-	return unlikely(core->unusual) && kwq_core_has_term(core) && kwq_term_look_locked(keyed);
+	return unlikely(core->unusual) && core->paused & (KWQ_TERM_RUNS | KWQ_TERM_OVER) &&
+	       kwq_term_look_locked(keyed);
 }
 
 #if IS_ENABLED(CONFIG_KUNIT)

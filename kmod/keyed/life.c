@@ -250,6 +250,7 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 		kwq_queue_measure_no_durations(&keyed->queue);
 	keyed->of_queue.key_ops = limits->changes ? &key_ops_with_changes : &key_ops;
 	INIT_LIST_HEAD(&keyed->leases);
+	keyed->term = KTIME_MAX;
 	err = kwq_configure(&keyed->queue, &kwq_client_go_limits) ?:
 	      kwq_keyed_init_order(keyed) ?: kwq_keyed_init_changes(keyed);
 	if (err)

@@ -66,7 +66,7 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 		stat->state |= KWQ_STATE_PAUSED;
 	if (kwq_term_is_over_locked(keyed))
 		stat->state |= KWQ_STATE_TERM_OVER;
-	term = bulk->term;
+	term = keyed->term;
 	stat->ready = core->nr_ready;
 	stat->waiting = bulk->nr_waiting;
 	stat->processing = core->nr_processing;

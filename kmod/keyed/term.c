@@ -27,9 +27,13 @@
  */
 void kwq_term_end_locked(struct kwq_keyed *keyed, ktime_t now)
 {
+	struct kwq_core *core = &keyed->queue.core;
+
 	lockdep_assert_held(&keyed->queue.lock);
-	if (kwq_core_end_term(&keyed->queue.core, now))
-		trace_kwq_term(&keyed->queue, 0);
+	if (!(core->paused & KWQ_TERM_RUNS) || now < keyed->term)
+		return;
+	kwq_core_mark_term(core, KWQ_TERM_OVER);
+	trace_kwq_term(&keyed->queue, 0);
 }
 
 /**
@@ -50,7 +54,9 @@ static void set_term_locked(struct kwq_keyed *keyed, ktime_t term)
 	bool was_paused = kwq_core_is_paused(&queue->core);
 
 	trace_kwq_term(queue, term);
-	if (kwq_core_set_term(&queue->core, term) && was_paused)
+	keyed->term = term;
+	kwq_core_mark_term(&queue->core, term == KTIME_MAX ? 0 : KWQ_TERM_RUNS);
+	if (was_paused && !kwq_core_is_paused(&queue->core))
 		kwq_wake_again_locked(queue);
 	/* A later term leaves it as it is, and the timer then finds nothing due. */
 	kwq_set_lease_end_locked(queue, min(keyed->of_queue.lease_end, term));

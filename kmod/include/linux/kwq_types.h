@@ -432,7 +432,6 @@ struct kwq_order {
  * @waiting:	waiting items by time; equal times in the order of their adds.
  * @bands:	the ready items, or the groups of @order that have some, by lane and priority.
  * @order:	aging and groups.
- * @term:	when all hand-outs end; KTIME_MAX for never.
  *
  * No counter can overflow. A 64-bit counter grows by at most one per call.
  */
@@ -462,7 +461,6 @@ struct kwq_bulk {
 	struct kwq_waiting waiting;
 	struct kwq_line bands[KWQ_NR_LANES][KWQ_NR_PRIORITIES];
 	struct kwq_order order;
-	ktime_t term;
 };
 
 /* A queue begins with its lock, which adds and gets then reach without an offset, and a u32. */

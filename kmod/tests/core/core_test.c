@@ -2350,69 +2350,32 @@ static void paused_queue_hands_nothing_out(struct kunit *test)
 
 /* ---- Q20: the term of a large core ---- */
 
-/* The items that are lost at the end of the term. Returns their number. */
-static int take_lost_back(struct core_test *t)
-{
-	struct kwq_item *item;
-	int nr = 0;
-
-	while ((item = kwq_core_next_lost(&t->core))) {
-		kwq_core_abandon(&t->core, item, 9);
-		nr++;
-	}
-	return nr;
-}
-
-static void term_ends_when_its_time_has_come(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q20 D5 */
-	KUNIT_EXPECT_FALSE(test, kwq_core_end_term(&t->core, KTIME_MAX));
-	KUNIT_EXPECT_EQ(test, kwq_core_term(&t->core), KTIME_MAX);
-	KUNIT_EXPECT_TRUE(test, kwq_core_set_term(&t->core, 7));
-	KUNIT_EXPECT_EQ(test, kwq_core_term(&t->core), 7);
-	add(t, &t->a);
-	add(t, &t->b);
-	add(t, &t->c);
-	EXPECT_GET(test, t, &t->a);
-	EXPECT_GET(test, t, &t->b);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_test_get(&t->core, &t->y, 6), &t->c);
-	KUNIT_EXPECT_FALSE(test, kwq_core_end_term(&t->core, 6));
-	KUNIT_EXPECT_FALSE(test, kwq_core_is_paused(&t->core));
-	KUNIT_EXPECT_NULL(test, kwq_core_next_lost(&t->core));
-	KUNIT_EXPECT_TRUE(test, kwq_core_end_term(&t->core, 7));
-	KUNIT_EXPECT_FALSE(test, kwq_core_end_term(&t->core, 8));
-	KUNIT_EXPECT_EQ(test, kwq_core_term(&t->core), KTIME_MAX);
-	KUNIT_EXPECT_EQ(test, take_lost_back(t), 3);
-	KUNIT_EXPECT_EQ(test, t->core.nr_ready, 3);
-	KUNIT_EXPECT_FALSE(test, kwq_core_can_get(&t->core));
-	KUNIT_EXPECT_NULL(test, kwq_core_peek(&t->core, 8));
-	KUNIT_EXPECT_TRUE(test, kwq_core_set_term(&t->core, KTIME_MAX));
-	EXPECT_GET(test, t, &t->a);
-	KUNIT_EXPECT_EQ(test, t->core.unusual, 0);
-}
-
 static void term_is_a_pause_of_its_own(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 	int i;
 
 	/* Q14 Q20: neither ends the other. */
-	kwq_core_set_term(&t->core, 0);
+	add(t, &t->a);
+	kwq_core_mark_term(&t->core, KWQ_TERM_OVER);
+	KUNIT_EXPECT_FALSE(test, kwq_core_can_get(&t->core));
+	KUNIT_EXPECT_NULL(test, kwq_core_peek(&t->core, 0));
 	kwq_core_pause(&t->core);
-	kwq_core_end_term(&t->core, 0);
 	KUNIT_EXPECT_FALSE(test, kwq_core_resume(&t->core));
-	KUNIT_EXPECT_TRUE(test, kwq_core_set_term(&t->core, 1));
+	kwq_core_mark_term(&t->core, KWQ_TERM_RUNS);
+	KUNIT_EXPECT_TRUE(test, kwq_core_can_get(&t->core));
 	kwq_core_pause(&t->core);
-	KUNIT_EXPECT_FALSE(test, kwq_core_set_term(&t->core, 2));
+	kwq_core_mark_term(&t->core, KWQ_TERM_RUNS);
+	KUNIT_EXPECT_FALSE(test, kwq_core_can_get(&t->core));
 	KUNIT_EXPECT_EQ(test, kwq_core_pauses(&t->core), 1);
 	KUNIT_EXPECT_TRUE(test, kwq_core_resume(&t->core));
+	kwq_core_mark_term(&t->core, 0);
+	KUNIT_EXPECT_EQ(test, t->core.unusual, 0);
+	EXPECT_GET(test, t, &t->a);
 	/* Too many pauses hold for good, and do not become a term. */
-	kwq_core_set_term(&t->core, KTIME_MAX);
 	for (i = 0; i <= KWQ_PAUSES_MAX; i++)
 		kwq_core_pause(&t->core);
-	KUNIT_EXPECT_FALSE(test, kwq_core_has_term(&t->core));
+	KUNIT_EXPECT_EQ(test, t->core.paused, KWQ_PAUSES_MAX);
 	for (i = 0; i <= KWQ_PAUSES_MAX; i++)
 		KUNIT_EXPECT_FALSE(test, kwq_core_resume(&t->core));
 	KUNIT_EXPECT_EQ(test, kwq_core_pauses(&t->core), KWQ_PAUSES_MAX);
@@ -2549,7 +2512,6 @@ static struct kunit_case core_test_cases[] = {
 	KUNIT_CASE(flush_waits_for_items_that_come_back),
 	KUNIT_CASE(awaited_run_ends_once),
 	KUNIT_CASE(paused_queue_hands_nothing_out),
-	KUNIT_CASE(term_ends_when_its_time_has_come),
 	KUNIT_CASE(term_is_a_pause_of_its_own),
 	{}
 };
