@@ -700,7 +700,8 @@ static bool same_groups(struct run *run, const struct kwq_line *line, int where,
 
 	for (i = 0; i < nr; i++, link = &(*link)->next)
 		if (!same(run, *link == (order[i] ? &run->group[order[i]].node :
-						    &run->bulk.order.ungrouped.node), true, "@ready"))
+						    &run->bulk.order.ungrouped.node),
+			  true, "@ready"))
 			return false;
 	return same(run, !*link && line->end == link, true, "@ready");
 }
