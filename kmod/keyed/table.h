@@ -30,8 +30,8 @@
 
 /*
  * Number of buckets in a page, and of pointers to such pages in a page. With pages of 4 KiB a
- * table has room for as many buckets as it may have. The square of KWQ_TABLE_FANOUT has to fit into 32 bits.
- * So on 32-bit machines with pages of 256 KiB only half of each page is used.
+ * table has room for as many buckets as it may have. The square of KWQ_TABLE_FANOUT has to fit
+ * into 32 bits. So on 32-bit machines with pages of 256 KiB only half of each page is used.
  */
 #define KWQ_TABLE_FANOUT	min_t(u32, PAGE_SIZE / sizeof(void *), SZ_32K)
 #define KWQ_TABLE_SPANS		64
