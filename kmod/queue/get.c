@@ -133,7 +133,7 @@ int kwq_done_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 	return ret;
 }
 
-/* Finishes an item, and makes it dead unless an add or a time that came meanwhile saves it (L11). */
+/* Finishes an item, and makes it dead unless an add or a time that came meanwhile saves it. */
 static int bury_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		       struct kwq_item *item, u32 flags, ktime_t now)
 {

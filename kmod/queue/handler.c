@@ -263,12 +263,13 @@ void kwq_call_handler(struct kwq_workers *workers, struct kwq_item **items,
 	}
 }
 
-/* Gets as many items as are ready, in the order of single gets. Returns their number. */
-static unsigned int get_batch(struct kwq_workers *workers, struct kwq_worker *worker,
-			      struct kwq_item **items, ktime_t now)
+/* Gets up to @most items that are ready, in the order of single gets. Returns their number. */
+static __always_inline unsigned int get_batch(struct kwq_workers *workers,
+					      struct kwq_worker *worker, struct kwq_item **items,
+					      unsigned int most, ktime_t now)
 {
-	unsigned int nr = 0, most = workers->handler.max_batch;
 	struct kwq_queue *queue = workers->queue;
+	unsigned int nr = 0;
 
 	/* O8: with aging, each hand-out costs more. */
 	if (most > 1 && !kwq_is_small(queue))
@@ -281,15 +282,14 @@ static unsigned int get_batch(struct kwq_workers *workers, struct kwq_worker *wo
 
 /*
  * Handles items until none is ready, or until the worker has run long. A hold ends one batch and
- * gets the next, so it moves at most 2 * KWQ_HANDLER_BATCH_MAX items (O8).
+ * gets the next, so it moves at most 2 * KWQ_HANDLER_BATCH_MAX items (O8). There is room for @most
+ * items and results. If that is 1, the compiler leaves out the loops over the batch.
  */
-static __flatten void work_fn(struct work_struct *work)
+static __always_inline void handle_batches(struct kwq_worker *worker, struct kwq_item **items,
+					   struct kwq_result *results, unsigned int most)
 {
-	struct kwq_worker *worker = container_of(work, struct kwq_worker, work);
 	struct kwq_workers *workers = worker->workers;
 	struct kwq_queue *queue = workers->queue;
-	struct kwq_result results[KWQ_HANDLER_BATCH_MAX];
-	struct kwq_item *items[KWQ_HANDLER_BATCH_MAX];
 	unsigned long begun = jiffies, flags;
 	unsigned int i, nr, nr_idle;
 	ktime_t now;
@@ -298,7 +298,7 @@ static __flatten void work_fn(struct work_struct *work)
 	spin_lock_irqsave(&queue->lock, flags);
 	kwq_begin_running_locked(workers, &worker->runner);
 	now = kwq_stamp_locked(queue);
-	while ((nr = get_batch(workers, worker, items, now))) {
+	while ((nr = get_batch(workers, worker, items, most, now))) {
 		kwq_unlock_got(queue, flags);
 
 		lock_map_acquire(&workers->handler_map);
@@ -323,6 +323,23 @@ static __flatten void work_fn(struct work_struct *work)
 	leave_worker(workers, worker, flags);
 }
 
+static __flatten void work_fn(struct work_struct *work)
+{
+	struct kwq_result result;
+	struct kwq_item *item;
+
+	handle_batches(container_of(work, struct kwq_worker, work), &item, &result, 1);
+}
+
+static __flatten void batch_work_fn(struct work_struct *work)
+{
+	struct kwq_worker *worker = container_of(work, struct kwq_worker, work);
+	struct kwq_result results[KWQ_HANDLER_BATCH_MAX];
+	struct kwq_item *items[KWQ_HANDLER_BATCH_MAX];
+
+	handle_batches(worker, items, results, worker->workers->handler.max_batch);
+}
+
 static int check_handler(const struct kwq_queue *queue, const struct kwq_handler *handler)
 {
 	if (!handler->handle == !handler->handle_batch)
@@ -339,7 +356,10 @@ static int check_handler(const struct kwq_queue *queue, const struct kwq_handler
 
 static void init_worker(struct kwq_workers *workers, struct kwq_worker *worker)
 {
-	INIT_WORK(&worker->work, work_fn);
+	if (workers->handler.handle)
+		INIT_WORK(&worker->work, work_fn);
+	else
+		INIT_WORK(&worker->work, batch_work_fn);
 	/* cmwq holds this map while the worker runs: see kwq_might_wait_for_workers(). */
 	lockdep_init_map(&worker->work.lockdep_map, workers->queue->name, &workers->key, 0);
 	worker->workers = workers;
@@ -360,8 +380,6 @@ static struct kwq_workers *make_workers(struct kwq_queue *queue,
 	workers->nr = handler->max_active;
 	workers->queue = queue;
 	workers->handler = *handler;
-	if (handler->handle)
-		workers->handler.max_batch = 1;
 	INIT_LIST_HEAD(&workers->idle);
 	INIT_LIST_HEAD(&workers->running);
 	kwq_holder_init(&workers->later);

@@ -42,8 +42,7 @@ struct kwq_worker {
 /**
  * struct kwq_workers - all workers of a queue
  * @queue: I: the queue
- * @handler: I: the function that they call; its @wq is NULL if @wq is private, and its @max_batch 1
- *	if the function gets one item
+ * @handler: I: the function that they call; its @wq is NULL if @wq is private
  * @wq: I: the workqueue on which they run
  * @idle: Q: idle workers; the last one that became idle is first, for a warm cache
  * @running: Q: running workers, and the callers of kwq_run_sync() that call the handler. A task may
