@@ -180,6 +180,8 @@ int kwq_cancel_all_sync(struct kwq_queue *queue)
 	kwq_might_wait_for_handlers(queue);
 	take_out_all(queue);
 	spin_lock_irqsave(&queue->lock, flags);
+	/* Q8: while it was paused, getters slept because items were ready. Those are gone. */
+	wake_up_all(&queue->getters);
 	wait_for_the_end(queue, NULL, &flags);
 	kwq_unlock(queue, flags);
 	return 0;

@@ -2393,13 +2393,13 @@ static void queue_without_durations(struct kunit *test)
 
 #if LOCKS_ARE_SMALL
 /*
- * O9: 8 KiB, and 2 KiB for the smallest tables and 512 bytes for limiters, each with the cgroup that
+ * O9: 8 KiB, and 2 KiB for the smallest table and the limiters, each with the cgroup that
  * it is charged to.
  */
 static void queue_takes_little(struct kunit *test)
 {
 	KUNIT_EXPECT_LE(test, sizeof(struct kwq_keyed), SZ_8K);
-	KUNIT_EXPECT_LE(test, kwq_keyed_own_bytes(""), SZ_8K + SZ_2K + SZ_512 + 96);
+	KUNIT_EXPECT_LE(test, kwq_keyed_own_bytes(""), SZ_8K + SZ_2K + 64);
 }
 #endif
 

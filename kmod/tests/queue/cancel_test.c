@@ -595,6 +595,40 @@ static void many_items_are_cancelled(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&items[i]));
 }
 
+struct paused_getter {
+	struct kwq_test_thread thread;
+	struct kwq_queue *queue;
+	struct kwq_item *item;
+};
+
+/* It holds an item, and finishes that after it has learnt that there is nothing more to get. */
+static void get_and_finish(void *data)
+{
+	struct paused_getter *getter = data;
+	struct kwq_item *held = kwq_get(getter->queue, KTIME_MAX);
+
+	kwq_pause(getter->queue);
+	getter->item = kwq_get(getter->queue, KTIME_MAX);
+	kwq_done(getter->queue, held);
+}
+
+static void cancel_ends_the_get_of_a_paused_queue(struct kunit *test)
+{
+	struct cancel_test *t = test->priv;
+	struct paused_getter getter = { .queue = &t->queue };
+
+	/* K3 Q8: the getter sleeps for the ready item, and the cancel waits for the getter. */
+	kwq_add(&t->queue, &t->a);
+	kwq_add(&t->queue, &t->b);
+	kwq_test_thread_start(test, &getter.thread, get_and_finish, &getter);
+	kwq_test_wait_until(test, kwq_test_nr_sleepers(&t->queue.getters) == 1);
+	KUNIT_EXPECT_EQ(test, kwq_cancel_all_sync(&t->queue), 0);
+	kwq_test_thread_join(test, &getter.thread);
+	KUNIT_EXPECT_PTR_EQ(test, getter.item, (struct kwq_item *)ERR_PTR(-ESHUTDOWN));
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b));
+}
+
 static void drain_in_thread(void *data)
 {
 	struct cancel_test *t = data;
@@ -770,6 +804,7 @@ static struct kunit_case cancel_test_cases[] = {
 	KUNIT_CASE(freed_work_item_may_cancel_what_is_handled),
 	KUNIT_CASE(cancelled_queue_has_no_items),
 	KUNIT_CASE(many_items_are_cancelled),
+	KUNIT_CASE(cancel_ends_the_get_of_a_paused_queue),
 	KUNIT_CASE(cancel_ends_a_drain),
 	KUNIT_CASE_SLOW(cancelled_object_can_be_freed),
 	{}
@@ -795,6 +830,7 @@ static struct kunit_case cancel_test_small_cases[] = {
 	KUNIT_CASE(freed_work_item_may_cancel_what_is_handled),
 	KUNIT_CASE(cancelled_queue_has_no_items),
 	KUNIT_CASE(many_items_are_cancelled),
+	KUNIT_CASE(cancel_ends_the_get_of_a_paused_queue),
 	KUNIT_CASE(cancel_ends_a_drain),
 	KUNIT_CASE_SLOW(cancelled_object_can_be_freed),
 	{}
