@@ -278,7 +278,7 @@ static void __maybe_unused values(void)
  * list_first_entry_or_null list_for_each_entry list_for_each_entry_reverse list_last_entry
  * list_next_entry llist_for_each_entry_safe lock_map_acquire lock_map_release
  * lockdep_assert_held lockdep_init_map max max3
- * max_t memcmp memcpy memset might_fault might_sleep min min_t module_exit module_init
+ * max_t memcmp memcpy memset might_fault might_sleep min min3 min_t module_exit module_init
  * module_param module_param_cb module_param_named __must_hold offsetof offsetofend
  * poll_to_key pr_warn_ratelimited rb_entry rb_entry_safe rb_first_cached __releases
  * round_down round_up rounddown __same_type

@@ -18,10 +18,13 @@
 #define KWQ_SHORT_KEY_MAX	64
 
 /* The machine must allow unaligned words. */
-#define kwq_is_little(size)						\
-	(IS_ENABLED(CONFIG_HAVE_EFFICIENT_UNALIGNED_ACCESS) &&		\
-	 (__builtin_constant_p(size) ? (size) <= KWQ_WORDS_MAX :	\
-				       likely((size) <= KWQ_SHORT_KEY_MAX)))
+static __always_inline bool kwq_is_little(size_t size)
+{
+	if (!IS_ENABLED(CONFIG_HAVE_EFFICIENT_UNALIGNED_ACCESS))
+		return false;
+	return __builtin_constant_p(size) ? size <= KWQ_WORDS_MAX :
+					    likely(size <= KWQ_SHORT_KEY_MAX);
+}
 
 /**
  * kwq_copy_from_user() - copy_from_user(), word by word if that is cheaper

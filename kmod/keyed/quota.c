@@ -50,16 +50,20 @@ static DEFINE_MUTEX(quota_lock);
 /* The number of buckets is that of the kernel for struct user_struct. */
 static DEFINE_HASHTABLE(quotas, 7);
 
-#define MACHINE(of) [of] = {							\
-	.kind = of,								\
-	.room = __WAIT_QUEUE_HEAD_INITIALIZER(machines[of].room),		\
-}
-
 /* The quotas of the machine, which have no parent. */
 static struct kwq_quota machines[KWQ_QUOTA_KINDS] = {
-	MACHINE(KWQ_QUOTA_QUEUES),
-	MACHINE(KWQ_QUOTA_CALLS),
-	MACHINE(KWQ_QUOTA_EXEMPT),
+	[KWQ_QUOTA_QUEUES] = {
+		.kind = KWQ_QUOTA_QUEUES,
+		.room = __WAIT_QUEUE_HEAD_INITIALIZER(machines[KWQ_QUOTA_QUEUES].room),
+	},
+	[KWQ_QUOTA_CALLS] = {
+		.kind = KWQ_QUOTA_CALLS,
+		.room = __WAIT_QUEUE_HEAD_INITIALIZER(machines[KWQ_QUOTA_CALLS].room),
+	},
+	[KWQ_QUOTA_EXEMPT] = {
+		.kind = KWQ_QUOTA_EXEMPT,
+		.room = __WAIT_QUEUE_HEAD_INITIALIZER(machines[KWQ_QUOTA_EXEMPT].room),
+	},
 };
 
 static u64 limit_of(const struct kwq_quota *quota)

@@ -76,8 +76,9 @@ DECLARE_EVENT_CLASS(kwq_item_event,
 		__entry->queue = kwq_trace_id(queue);
 		kwq_trace_name(queue, __entry->name);
 		kwq_trace_key(queue, item, __entry->key);
-		/* kwq_try_coalesce() traces without the lock. */
+		/* data_race(): kwq_try_coalesce() traces without the lock. */
 		__entry->prio = data_race(item->priority);
+		/* data_race(): the same */
 		__entry->requeues = data_race(item->requeues);
 		__entry->result = result;
 	),

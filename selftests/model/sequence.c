@@ -1118,7 +1118,9 @@ struct way {
 
 static const struct way done_way = { "kwq_core_done", model_done, kwq_core_done };
 static const struct way bury_way = { "kwq_test_bury", model_bury, kwq_test_bury };
-static const struct way give_back_way = { "kwq_core_give_back", model_give_back, kwq_core_give_back };
+static const struct way give_back_way = {
+	"kwq_core_give_back", model_give_back, kwq_core_give_back
+};
 
 static bool do_finish(struct run *run, const struct op *op, const struct way *way)
 {

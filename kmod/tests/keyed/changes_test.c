@@ -1327,7 +1327,7 @@ static void change_something(struct changes_test *t, struct rnd_state *rnd)
 			break;
 		if (n & 0x100)
 			kwq_handle_done(t->y, t->got[0].ticket,
-					  n & 0x200 ? KWQ_DONE_DEAD : KWQ_DONE_RETURN);
+					n & 0x200 ? KWQ_DONE_DEAD : KWQ_DONE_RETURN);
 		else if (n & 0x200)
 			done(t, 0);
 		else if (n & 0x400)

@@ -1965,7 +1965,7 @@ static void no_memory_for_a_larger_table(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wrong, 0);
 }
 
-/* O3: a hand-out needs no page. Without more than its first buckets, the table finds each ticket. */
+/* O3: a hand-out needs no page. Even with only its first buckets, the table finds each ticket. */
 static void tickets_in_one_bucket(struct kunit *test)
 {
 	const u32 low = KWQ_TABLE_MIN - 1;

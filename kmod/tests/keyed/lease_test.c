@@ -427,7 +427,7 @@ static void settled_by_key(struct kunit *test)
 			KWQ_RETURNED);
 	get(t, t->x);
 	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a"),
-						    KWQ_DONE_DEAD | KWQ_DONE_FORGET), KWQ_BURIED);
+						  KWQ_DONE_DEAD | KWQ_DONE_FORGET), KWQ_BURIED);
 	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.nr_ready, 0);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_num_requeues(t->keyed, KEY("a")), 0);
 }
