@@ -214,12 +214,18 @@ static int priority_kept(const struct kwq_item *item)
 static void bury(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	item->since = now;
-	list_add_tail(&item->link, &core->dead);
+	if (core->dead)
+		list_add(&item->link, core->dead);
+	else
+		INIT_LIST_HEAD(&item->link);
+	core->dead = &item->link;
 	count_death(core, item);
 }
 
 static void unbury(struct kwq_core *core, struct kwq_item *item)
 {
+	if (core->dead == &item->link)
+		core->dead = list_empty(&item->link) ? NULL : item->link.prev;
 	list_del(&item->link);
 	uncount(core, &kwq_bulk_of(core)->nr_dead);
 }
@@ -1434,9 +1440,7 @@ struct kwq_item *kwq_core_first_processing(const struct kwq_core *core)
  */
 struct kwq_item *kwq_core_first_dead(const struct kwq_core *core)
 {
-	if (list_empty(&core->dead))
-		return NULL;
-	return list_first_entry(&core->dead, struct kwq_item, link);
+	return core->dead ? list_entry(core->dead->next, struct kwq_item, link) : NULL;
 }
 
 /**

@@ -625,6 +625,26 @@ static bool same_list(struct run *run, const struct list_head *list, const char 
 	return same(run, at->next == list && list->prev == at, true, "@%s", name);
 }
 
+/* The same for the ring of dead items, of which the core has the last one. */
+static bool same_ring(struct run *run, const struct list_head *last, const int *order, int nr)
+{
+	const struct list_head *at = last;
+	int i;
+
+	if (!same(run, !last, !nr, "@dead"))
+		return false;
+	for (i = 0; i < nr; i++) {
+		const struct list_head *before = at;
+
+		at = at->next;
+		if (!same(run, number_of(run, list_entry(at, struct kwq_item, link)), order[i],
+			  "@dead") ||
+		    !same(run, at->prev == before, true, "@dead"))
+			return false;
+	}
+	return same(run, at == last, true, "@dead");
+}
+
 static bool same_line(struct run *run, const struct kwq_line *line, const char *name,
 		      const int *order, int nr)
 {
@@ -872,7 +892,7 @@ static bool same_dead(struct run *run)
 
 	if (!run->model.small && !same(run, run->bulk.nr_dead, nr, "t->bulk.nr_dead"))
 		return false;
-	return same_list(run, &run->core.dead, "dead", order, nr) &&
+	return same_ring(run, run->core.dead, order, nr) &&
 	       same(run, number_of(run, kwq_core_first_dead(&run->core)), nr ? order[0] : NOBODY,
 		    "@dead");
 }
@@ -1725,7 +1745,7 @@ static void print_order(const struct run *run, const char *what)
 		return;
 	}
 	if (!strcmp(what, "dead")) {
-		print_links(run, "core.dead.next", "link", order, model_dead(&run->model, order));
+		print_links(run, "core.dead->next", "link", order, model_dead(&run->model, order));
 		return;
 	}
 	nr = model_processing(&run->model, order);

@@ -325,7 +325,8 @@ enum kwq_form {
  * @items:	small: first the processing items, then the ready ones, in the order of hand-outs.
  * @first_ready: small: the first ready item in @items; @items itself without one.
  * @by_time:	small: waiting items by time; equal times in the order of their adds.
- * @dead:	dead items, in the order of their deaths.
+ * @dead:	the link of the item that died last, in a ring of all dead items in the order of their
+ *		deaths; NULL if none is dead.
  * @limiter:	gives the delays of rate-limited adds; NULL for the default.
  * @nr_ready:	ready items.
  * @nr_processing: processing items.
@@ -354,7 +355,7 @@ struct kwq_core {
 	struct list_head items;
 	struct list_head *first_ready;
 	struct rb_root by_time;
-	struct list_head dead;
+	struct list_head *dead;
 	struct kwq_rate_limiter *limiter;
 	u32 nr_ready;
 	u32 nr_processing;
@@ -380,7 +381,6 @@ struct kwq_core {
 #define KWQ_SMALL_CORE(core) {						\
 	.items = LIST_HEAD_INIT((core).items),				\
 	.first_ready = &(core).items,					\
-	.dead = LIST_HEAD_INIT((core).dead),				\
 	.form = KWQ_SMALL,						\
 }
 

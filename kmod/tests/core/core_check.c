@@ -365,15 +365,30 @@ static const char *broken_by_time(const struct kwq_core *core)
 	return NULL;
 }
 
+/* Counts the dead items. Returns what is wrong with them. */
+static const char *broken_ring(const struct kwq_core *core, unsigned long *nr)
+{
+	const struct list_head *at = core->dead;
+
+	*nr = 0;
+	if (!at)
+		return NULL;
+	do {
+		if (!kwq_item_is_dead(list_entry(at, struct kwq_item, link)))
+			return "an item is among the dead and is not";
+		++*nr;
+		at = at->next;
+	} while (at != core->dead);
+	return NULL;
+}
+
 static const char *broken_small(const struct kwq_core *core,
 				struct kwq_holder *const holders[], int nr_holders)
 {
-	const struct kwq_item *item;
+	unsigned long nr;
 
-	list_for_each_entry(item, &core->dead, link)
-		if (!kwq_item_is_dead(item))
-			return "an item is among the dead and is not";
-	return broken_items(core, holders, nr_holders) ?: broken_by_time(core);
+	return broken_ring(core, &nr) ?: broken_items(core, holders, nr_holders) ?:
+	       broken_by_time(core);
 }
 
 /* K9: the flush waits for the dirty marks and runs of the other colour. */
@@ -394,16 +409,12 @@ static const char *broken_marks(const struct kwq_core *core)
 
 static const char *broken_dead(const struct kwq_core *core)
 {
-	const struct kwq_bulk *bulk = kwq_bulk_of(core);
-	const struct kwq_item *item;
-	unsigned long nr = 0;
+	unsigned long nr;
+	const char *broken = broken_ring(core, &nr);
 
-	list_for_each_entry(item, &core->dead, link) {
-		nr++;
-		if (!kwq_item_is_dead(item))
-			return "an item is among the dead and is not";
-	}
-	return nr == bulk->nr_dead ? NULL : "nr_dead is wrong";
+	if (broken)
+		return broken;
+	return nr == kwq_bulk_of(core)->nr_dead ? NULL : "nr_dead is wrong";
 }
 
 const char *kwq_core_broken(const struct kwq_core *core,
