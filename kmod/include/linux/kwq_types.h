@@ -325,8 +325,8 @@ enum kwq_form {
  * @items:	small: first the processing items, then the ready ones, in the order of hand-outs.
  * @first_ready: small: the first ready item in @items; @items itself without one.
  * @by_time:	small: waiting items by time; equal times in the order of their adds.
- * @dead:	the link of the item that died last, in a ring of all dead items in the order of their
- *		deaths; NULL if none is dead.
+ * @dead:	the link of the item that died last, in a ring of all dead items in the order of
+ *		their deaths; NULL if none is dead.
  * @limiter:	gives the delays of rate-limited adds; NULL for the default.
  * @nr_ready:	ready items.
  * @nr_processing: processing items.
