@@ -53,7 +53,7 @@ static void give_lease(struct kwq_keyed *keyed, struct kwq_lease *lease, ktime_t
 		kwq_set_lease_end_locked(&keyed->queue, lease->expires);
 }
 
-/* What follows is only of queues whose items have more, so it stays out of the path of most. */
+/* Only queues whose items have more come here, so it stays out of the path of most. */
 static noinline void begin_more(struct kwq_handle *handle, struct kwq_keyed_item *ki)
 {
 	struct kwq_keyed *keyed = handle->keyed;

@@ -27,7 +27,7 @@ struct poll_table_struct;
 /* Of any quota, calls may have at least so much: some of the largest values. */
 #define KWQ_CALL_BYTES		(1024 * 1024)
 
-/* What a quota counts: queues with their memory, memory of calls, or both of an exempt user. */
+/* A quota counts queues with their memory, memory of calls, or both of an exempt user. */
 enum kwq_quota_kind {
 	KWQ_QUOTA_QUEUES,
 	KWQ_QUOTA_CALLS,
@@ -1045,7 +1045,7 @@ void kwq_groups_free(struct kwq_node *gone);
  * kwq_keyed_has_gone() - has a queue anything that is left to free
  * @keyed: the queue; its lock held
  *
- * Return: true if so. Whatever is gone has bytes.
+ * Return: true if so, because all that is gone has bytes.
  */
 static inline bool kwq_keyed_has_gone(const struct kwq_keyed *keyed)
 {
