@@ -118,7 +118,7 @@ static inline bool is_from_before(const struct kwq_core *core, const struct kwq_
 /* Something has ended that a task may wait for. */
 static void note_end(struct kwq_core *core)
 {
-	core->ends++;
+	core->ended = true;
 	core->changed = true;
 }
 
@@ -1284,7 +1284,7 @@ int kwq_core_remove(struct kwq_core *core, struct kwq_item *item)
  *
  * Removes the item. It refuses adds until kwq_core_enable() was called as often as this
  * function, or until kwq_item_init(). If it is being processed, it becomes idle when that
- * ends in any way, and @ends of the core rises.
+ * ends in any way, and @ended of the core is set.
  *
  * Return: KWQ_WAS_* bits of what it was; 0 if it was idle.
  */
@@ -1396,7 +1396,7 @@ bool kwq_core_resume(struct kwq_core *core)
  * All dirty marks and runs count, and those of later adds do not. The end of each counts
  * down @nr_before, whatever ends it. If an undone hand-out makes the item ready again, its
  * next run counts in its place. Waiting times do not count. When @nr_before is 0 again, or
- * if nothing is queued, @flushes and @ends rise.
+ * if nothing is queued, @flushes rises and @ended is set.
  */
 void kwq_core_begin_flush(struct kwq_core *core)
 {
@@ -1409,14 +1409,19 @@ void kwq_core_begin_flush(struct kwq_core *core)
 /**
  * kwq_core_shut_down() - refuse adds from now on (Q8)
  * @core: the core
+ * @drain: whether drains go on; else @shut_downs rises, and @ended is set
  *
  * No waiting item becomes ready any more. The caller drops waiting times and dead items by
  * kwq_core_drop().
  */
-void kwq_core_shut_down(struct kwq_core *core)
+void kwq_core_shut_down(struct kwq_core *core, bool drain)
 {
 	WRITE_ONCE(core->shut_down, true);
 	core->changed = true;
+	if (drain)
+		return;
+	core->shut_downs++;
+	core->ended = true;
 }
 
 /**

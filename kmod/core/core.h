@@ -188,7 +188,7 @@ bool kwq_core_ages(const struct kwq_core *core);
 void kwq_core_group_items(struct kwq_core *core, u32 limit);
 void kwq_core_set_group(struct kwq_core *core, struct kwq_item *item, struct kwq_group *group);
 void kwq_core_begin_flush(struct kwq_core *core);
-void kwq_core_shut_down(struct kwq_core *core);
+void kwq_core_shut_down(struct kwq_core *core, bool drain);
 struct kwq_item *kwq_core_first_processing(const struct kwq_core *core);
 struct kwq_item *kwq_core_first_dead(const struct kwq_core *core);
 struct kwq_item *kwq_core_drop(struct kwq_core *core);

@@ -16,8 +16,6 @@ static void init(struct kwq_queue *queue, enum kwq_form form, const char *name,
 	kwq_core_init(&queue->core, form);
 	spin_lock_init(&queue->lock);
 	queue->woken = 0;
-	queue->woken_ends = 0;
-	queue->shut_downs = 0;
 	kwq_holder_init(&queue->holder);
 	queue->woken_phase = KWQ_RUNNING;
 	queue->clock = clock;
@@ -103,7 +101,7 @@ int kwq_queue_destroy(struct kwq_queue *queue)
 	queue->paused_until = 0;
 	if (!kwq_is_small(queue))
 		kwq_queue_bulk_of(queue)->lease_end = KTIME_MAX;
-	kwq_core_shut_down(&queue->core);
+	kwq_core_shut_down(&queue->core, true);
 	kwq_unlock(queue, flags);
 	kwq_leave_timer(queue);
 	kfree(queue->core.limiter);

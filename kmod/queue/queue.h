@@ -223,11 +223,11 @@ void kwq_drop_references(struct kwq_queue *queue);
 
 /* shut_down.c */
 void kwq_begin_shut_down(struct kwq_queue *queue);
-u32 kwq_begin_drain(struct kwq_queue *queue);
+u16 kwq_begin_drain(struct kwq_queue *queue);
 bool kwq_take_out_some(struct kwq_queue *queue,
 		       struct kwq_item *(*take)(struct kwq_queue *queue));
 void kwq_drop_all(struct kwq_queue *queue);
-int kwq_wait_drained(struct kwq_queue *queue, u32 shut_downs, ktime_t deadline);
+int kwq_wait_drained(struct kwq_queue *queue, u16 shut_downs, ktime_t deadline);
 
 #if IS_ENABLED(CONFIG_KUNIT)
 int kwq_try_coalesce(struct kwq_queue *queue, struct kwq_item *item);

@@ -10,15 +10,18 @@
 #include "trace.h"
 #include "workers.h"
 
-static u32 shut_down_locked(struct kwq_queue *queue, bool drain)
+/* Returns the number of shut downs without a drain. */
+static u16 shut_down(struct kwq_queue *queue, bool drain)
 {
-	kwq_core_shut_down(&queue->core);
-	if (!drain) {
-		queue->shut_downs++;
-		kwq_wake_drainers_locked(queue);
-	}
+	unsigned long flags;
+	u16 shut_downs;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	kwq_core_shut_down(&queue->core, drain);
 	trace_kwq_shut_down(queue, drain);
-	return queue->shut_downs;
+	shut_downs = queue->core.shut_downs;
+	kwq_unlock(queue, flags);
+	return shut_downs;
 }
 
 /**
@@ -31,11 +34,7 @@ static u32 shut_down_locked(struct kwq_queue *queue, bool drain)
  */
 void kwq_begin_shut_down(struct kwq_queue *queue)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&queue->lock, flags);
-	shut_down_locked(queue, false);
-	kwq_unlock(queue, flags);
+	shut_down(queue, false);
 }
 
 /**
@@ -47,15 +46,9 @@ void kwq_begin_shut_down(struct kwq_queue *queue)
  * Context: process; may sleep.
  * Return: the number of shut downs without a drain, for kwq_wait_drained().
  */
-u32 kwq_begin_drain(struct kwq_queue *queue)
+u16 kwq_begin_drain(struct kwq_queue *queue)
 {
-	unsigned long flags;
-	u32 shut_downs;
-
-	spin_lock_irqsave(&queue->lock, flags);
-	shut_downs = shut_down_locked(queue, true);
-	kwq_unlock(queue, flags);
-	return shut_downs;
+	return shut_down(queue, true);
 }
 
 /**
@@ -69,7 +62,7 @@ u32 kwq_begin_drain(struct kwq_queue *queue)
  * -ERESTARTSYS for a signal. After a signal, the wait may continue with the same
  * @shut_downs and @deadline.
  */
-int kwq_wait_drained(struct kwq_queue *queue, u32 shut_downs, ktime_t deadline)
+int kwq_wait_drained(struct kwq_queue *queue, u16 shut_downs, ktime_t deadline)
 {
 	struct kwq_drainer drainer;
 	unsigned long flags;
@@ -81,7 +74,7 @@ int kwq_wait_drained(struct kwq_queue *queue, u32 shut_downs, ktime_t deadline)
 		if (kwq_core_is_drained(&queue->core))
 			break;
 		ret = -ECANCELED;
-		if (queue->shut_downs != shut_downs)
+		if (queue->core.shut_downs != shut_downs)
 			break;
 		ret = -ETIMEDOUT;
 		if (kwq_is_past_locked(queue, deadline))
@@ -152,11 +145,7 @@ void kwq_drop_all(struct kwq_queue *queue)
 
 void kwq_shut_down(struct kwq_queue *queue)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&queue->lock, flags);
-	shut_down_locked(queue, false);
-	kwq_unlock(queue, flags);
+	shut_down(queue, false);
 	while (kwq_drop(queue))
 		cpu_relax();
 }
@@ -164,7 +153,7 @@ EXPORT_SYMBOL_GPL(kwq_shut_down);
 
 int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline)
 {
-	u32 shut_downs;
+	u16 shut_downs;
 
 	if (kwq_in_handler(queue))
 		return -EDEADLK;

@@ -139,8 +139,8 @@ static noinline void follow_changes(struct kwq_queue *queue)
 
 	if (unlikely(queue->paused_until) && kwq_end_pause_if_over_locked(queue))
 		wake_for_ready(queue);
-	if (queue->woken_ends != queue->core.ends) {
-		queue->woken_ends = queue->core.ends;
+	if (queue->core.ended) {
+		queue->core.ended = false;
 		kwq_wake_drainers_locked(queue);
 	}
 	if (queue->woken_phase != phase) {

@@ -433,7 +433,7 @@ static void look_for_end_of_flush(struct model *model)
 		return;
 	model->flushing = false;
 	model->flushes++;
-	model->ends++;
+	model->ended = true;
 }
 
 void model_begin_flush(struct model *model)
@@ -893,7 +893,7 @@ static bool let_go(struct model *model, struct model_item *item)
 	item->processing = false;
 	note_offer(model, before);
 	find_place(model, item->run_group, KEEPS);
-	model->ends += item->awaited;
+	model->ended |= item->awaited;
 	item->awaited = false;
 	if (!item->disables && !model->cancelled)
 		return false;
@@ -904,7 +904,7 @@ static bool let_go(struct model *model, struct model_item *item)
 	item->dirty = false;
 	item->abandoned = 0;
 	if (item->disables)
-		model->ends++;
+		model->ended = true;
 	if (model->cancelled) {
 		item->requeues = 0;
 		model->removed++;

@@ -74,7 +74,8 @@ struct model {
 	s64 first_place;
 	u64 readied, adds, coalesced, gets, dones, abandoned, returned, removed, dropped;
 	u64 retries, rate_limited, died;
-	u32 ends, flushes;
+	u32 flushes;
+	bool ended;
 	struct model_histogram queue_duration, work_duration, lateness;
 };
 

@@ -555,7 +555,7 @@ static bool same_counters(struct run *run)
 	const struct model *model = &run->model;
 
 	return same(run, core->readied, (u32)model->readied, "t->core.readied") &&
-	       same(run, core->ends, (u16)model->ends, "t->core.ends") &&
+	       same(run, core->ended, model->ended, "t->core.ended") &&
 	       same(run, core->flushes, (u16)model->flushes, "t->core.flushes") &&
 	       same(run, core->nr_before, model_nr_before(model), "t->core.nr_before") &&
 	       same(run, core->paused, model->pauses, "t->core.paused") &&
@@ -1443,9 +1443,10 @@ static void do_shut_down(struct run *run, const struct op *op)
 	if (op->value % 4)
 		return;
 	run->model.shut_down = true;
-	say(run, NULL, "kwq_core_shut_down(&t->core)");
+	run->model.ended = true;
+	say(run, NULL, "kwq_core_shut_down(&t->core, false)");
 	if (!run->out)
-		kwq_core_shut_down(&run->core);
+		kwq_core_shut_down(&run->core, false);
 }
 
 static const char *group_name(int group)
@@ -1627,8 +1628,11 @@ bool sequence_run(const struct op *ops, size_t nr, struct difference *difference
 	run_init(&run, ops, nr);
 	run.difference = difference;
 	begin(&run, ops, nr);
-	for (i = 0; i < nr && do_op(&run, &ops[i]) && same_all(&run); i++)
-		;
+	for (i = 0; i < nr && do_op(&run, &ops[i]) && same_all(&run); i++) {
+		/* As the queue does when it has woken drainers. */
+		run.core.ended = false;
+		run.model.ended = false;
+	}
 	difference->at = i;
 	free(run.core.limiter);
 	return i == nr;

@@ -194,14 +194,12 @@ struct kwq_queue {
 	spinlock_t lock;		/* these three first: see KWQ_BEFORE_CORE */
 	u32 woken;			/* L: unlocks wake for @core.readied - @woken; wraps */
 	struct kwq_core core;		/* L */
-	u16 woken_ends;			/* L: @core.ends when drainers were last woken */
-	u32 shut_downs;			/* L: number of shut downs without drain; wraps */
 	struct kwq_holder holder;	/* L: holder of the items that kwq_get() hands out */
-	u8 woken_phase;			/* L: the phase that all waiters were last woken for */
+	u8 woken_phase : 2;		/* L: the phase that all waiters were last woken for */
+	u8 has_timer : 1;		/* L: @timer was set up */
 	u8 clock;			/* I: enum kwq_clock */
 	u8 stamps;			/* I: @clock, or KWQ_CLOCK_NONE without durations */
-	u8 has_timer : 1;		/* L: @timer was set up */
-	u8 is_behind : 1;		/* L: the work item sees to what is due: see timer.c */
+	bool is_behind;			/* L: the work item sees to what is due: see timer.c */
 	ktime_t paused_until;		/* L: end of the timed pause, perhaps past; 0: none */
 	union {
 		struct hrtimer timer;	/* L: started, with @has_timer */

@@ -335,7 +335,7 @@ enum kwq_form {
  *		flush.
  * @readied:	how often an item was made ready; wraps.
  * @flushes:	how many flushes have ended; wraps.
- * @ends:	how often a flush, or the processing of a disabled or awaited item, ended; wraps.
+ * @shut_downs:	how many shut downs were without a drain; wraps.
  * @shut_down:	adds are refused.
  * @form:	enum kwq_form.
  * @paused:	number of pauses without a resume, up to KWQ_PAUSES_MAX, and the KWQ_TERM_* bits.
@@ -343,9 +343,11 @@ enum kwq_form {
  *		dones happens to it.
  * @cancelled:	the whole queue is cancelled: no item becomes ready again when its
  *		processing ends. The core is shut down, too.
- * @changed:	set when kwq_core_next_time() may return another time, and when @ends or @shut_down
- *		changed. The queue sets it for changes of its own, too: see
+ * @changed:	set when kwq_core_next_time() may return another time, and with @ended and
+ *		@shut_down. The queue sets it for changes of its own, too: see
  *		kwq_look_again_locked(). The queue also resets it.
+ * @ended:	set when a flush, or the processing of a disabled or awaited item, has ended, and
+ *		by a shut down without a drain. The queue wakes drainers, and resets it.
  * @marks:	the queue's colour: KWQ_MARK_DIRTY | KWQ_MARK_RUN, or 0.
  *
  * The rest of a large core is in &struct kwq_bulk. A queue may have up to 2^32 - 1 items in
@@ -363,7 +365,7 @@ struct kwq_core {
 	u32 nr_before;
 	u32 readied;
 	u16 flushes;
-	u16 ends;
+	u16 shut_downs;
 	union {
 		struct {
 			bool shut_down;
@@ -374,6 +376,7 @@ struct kwq_core {
 	};
 	bool cancelled;
 	bool changed;
+	bool ended;
 	u8 marks;
 };
 

@@ -310,7 +310,7 @@ static void retry_after_a_shut_down(struct kunit *test)
 
 	/* L1 Q8: refused, and no token is taken. */
 	use_bucket(test, 1000, 1);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 0);
@@ -758,7 +758,7 @@ static void nothing_is_given_up_after_a_shut_down(struct kunit *test)
 	/* Q10 K2 */
 	add(t, &t->a, 0);
 	get(t, 0);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	KUNIT_EXPECT_EQ(test, kwq_core_give_up(&t->core, &t->a, 0), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING);
 	done(t, &t->a, 0);
@@ -1083,7 +1083,7 @@ static void lost_too_often_after_a_shut_down_it_is_dropped(struct kunit *test)
 	die_after_lost(test, 2);
 	add(t, &t->a, 0);
 	get(t, 0);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	KUNIT_EXPECT_EQ(test, kwq_core_abandon(&t->core, &t->a, 0), KWQ_REQUEUED);
 	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
 	t->a.requeues = 7;
@@ -1129,7 +1129,7 @@ static void cancelled_queue_brings_nothing_back(struct kunit *test)
 	add(t, &t->b, 0);
 	t->a.requeues = 7;
 	kwq_core_give_up(&t->core, &t->c, 0);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	kwq_core_cancel_all(&t->core);
 	KUNIT_EXPECT_EQ(test, done(t, &t->a, 0), KWQ_FINISHED);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
@@ -1203,7 +1203,7 @@ static void dead_items_are_dropped_by_a_shut_down(struct kunit *test)
 	kill(test, &t->b, 0);
 	kill(test, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->c, 0), KWQ_WAITING);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	EXPECT_ITEM(test, kwq_core_drop(&t->core), &t->c);
 	EXPECT_ITEM(test, kwq_core_drop(&t->core), &t->b);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b));
@@ -1225,7 +1225,7 @@ static void dropped_items_have_no_count(struct kunit *test)
 	kill(test, &t->b, 10);
 	retry(t, &t->c, 10);
 	add(t, &t->c, 10);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	while (kwq_core_drop(&t->core))
 		;
 	KUNIT_EXPECT_EQ(test, t->a.requeues, 0);
@@ -1242,7 +1242,7 @@ static void nothing_dies_after_a_shut_down(struct kunit *test)
 	add(t, &t->a, 0);
 	get(t, 0);
 	kill(test, &t->a, 0);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	EXPECT_ITEM(test, kwq_core_drop(&t->core), NULL);
 	KUNIT_EXPECT_EQ(test, done(t, &t->a, 0), KWQ_FINISHED);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));

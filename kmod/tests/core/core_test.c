@@ -460,7 +460,7 @@ static void shut_down_refuses_adds(struct kunit *test)
 	struct core_test *t = test->priv;
 
 	/* Q8 */
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	KUNIT_EXPECT_EQ(test, add(t, &t->a), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, add_at(t, &t->a, 10), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, add_at(t, &t->a, 0), -ESHUTDOWN);
@@ -475,7 +475,7 @@ static void shut_down_refuses_adds_that_would_coalesce(struct kunit *test)
 	/* Q8: neither the priority nor the waiting changes. */
 	add_prio(t, &t->a, 1);
 	add_at(t, &t->a, 10);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, 5, true, 0),
 			-ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, t->a.priority, 1);
@@ -490,7 +490,7 @@ static void shut_down_hands_out_what_is_ready(struct kunit *test)
 	/* Q8 */
 	add(t, &t->a);
 	add(t, &t->b);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	EXPECT_GET(test, t, &t->a);
 	EXPECT_GET(test, t, &t->b);
 	EXPECT_GET(test, t, NULL);
@@ -504,7 +504,7 @@ static void shut_down_hands_out_what_turns_ready(struct kunit *test)
 	add(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
 	add(t, &t->a);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
 	EXPECT_GET(test, t, &t->a);
 	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_FINISHED);
@@ -516,7 +516,7 @@ static void shut_down_expires_nothing(struct kunit *test)
 
 	/* Q8: an item that is not dropped yet has lost its time. */
 	add_at(t, &t->a, 10);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	EXPECT_EXPIRE(test, t, 10, NULL);
 	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core), KTIME_MAX);
 	EXPECT_NRS(test, t, 0, 1, 0);
@@ -531,7 +531,7 @@ static void shut_down_drops_what_is_waiting(struct kunit *test)
 	add_at(t, &t->b, 10);
 	add(t, &t->c);
 	add_at(t, &t->c, 15);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_core_drop(&t->core), &t->b);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_core_drop(&t->core), &t->c);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_core_drop(&t->core), &t->a);
@@ -551,8 +551,8 @@ static void second_shut_down_changes_nothing(struct kunit *test)
 
 	/* Q8 */
 	add(t, &t->a);
-	kwq_core_shut_down(&t->core);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
+	kwq_core_shut_down(&t->core, true);
 	EXPECT_GET(test, t, &t->a);
 }
 
@@ -565,7 +565,7 @@ static void drained_when_all_is_done(struct kunit *test)
 	EXPECT_GET(test, t, &t->a);
 	add(t, &t->a);
 	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
 	/* Nothing is processing. Here client-go would leave a in the queue. */
 	done(t, &t->a);
@@ -1026,7 +1026,7 @@ static void start_of_a_wait_stays(struct kunit *test)
 	/* K3: a cancelled queue drops its times later, after it has lost a holder. */
 	kwq_core_add(&t->core, &t->a, NONE, false, 110);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_test_get(&t->core, &t->x, 120), &t->a);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	kwq_core_cancel_all(&t->core);
 	KUNIT_EXPECT_EQ(test, kwq_core_abandon(&t->core, &t->a, 130), KWQ_FINISHED);
 	expect_waiting_since(test, t, 10);
@@ -1757,7 +1757,7 @@ static void abandoned_item_comes_back_after_shut_down(struct kunit *test)
 	/* O1, Q8 */
 	add(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	kwq_core_abandon(&t->core, &t->a, 0);
 	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
 	KUNIT_EXPECT_PTR_EQ(test, kwq_test_get(&t->core, &t->y, 0), &t->a);
@@ -1930,7 +1930,7 @@ static void get_after_shut_down_returns_what_is_ready(struct kunit *test)
 
 	/* C3 */
 	add(t, &t->a);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	EXPECT_GET(test, t, &t->a);
 	EXPECT_GET(test, t, NULL);
 }
@@ -1943,7 +1943,7 @@ static void get_after_shut_down_returns_what_was_added_before(struct kunit *test
 	add(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
 	add(t, &t->a);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
 	EXPECT_GET(test, t, &t->a);
 }
@@ -1955,7 +1955,7 @@ static void drain_waits_for_the_done(struct kunit *test)
 	/* C5 */
 	add(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
 	done(t, &t->a);
 	KUNIT_EXPECT_TRUE(test, kwq_core_is_drained(&t->core));
@@ -2052,7 +2052,7 @@ static void counters(struct kunit *test)
 	kwq_core_remove(core, &t->c);	/* was not there */
 	done(t, &t->c);			/* was not there */
 	add_at(t, &t->d, 10);
-	kwq_core_shut_down(core);
+	kwq_core_shut_down(core, true);
 	add(t, &t->e);			/* refused */
 	kwq_core_drop(core);	/* dropped */
 
@@ -2166,7 +2166,7 @@ static void pending_item_coalesces_as_it_is(struct kunit *test)
 	add(t, &t->b);
 	KUNIT_EXPECT_EQ(test, kwq_core_coalesce(&t->core, &t->b), KWQ_DIRTY);
 	KWQ_EXPECT_METRIC(test, t, coalesced, 3);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	KUNIT_EXPECT_EQ(test, kwq_core_coalesce(&t->core, &t->b), -ESHUTDOWN);
 }
 
@@ -2265,7 +2265,7 @@ static void flush_ends_when_its_queue_is_cancelled(struct kunit *test)
 	EXPECT_GET(test, t, &t->a);
 	add(t, &t->a);
 	kwq_core_begin_flush(&t->core);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	kwq_core_cancel_all(&t->core);
 	EXPECT_FLUSH(test, t, 2, 0);
 	done(t, &t->a);
@@ -2317,11 +2317,12 @@ static void awaited_run_ends_once(struct kunit *test)
 	t->a.marks |= KWQ_MARK_AWAITED;
 	t->core.changed = false;
 	kwq_core_unget(&t->core, &t->a);
-	KUNIT_EXPECT_EQ(test, t->core.ends, 1);
+	KUNIT_EXPECT_TRUE(test, t->core.ended);
 	KUNIT_EXPECT_TRUE(test, t->core.changed);
+	t->core.ended = false;
 	EXPECT_GET(test, t, &t->a);
 	done(t, &t->a);
-	KUNIT_EXPECT_EQ(test, t->core.ends, 1);
+	KUNIT_EXPECT_FALSE(test, t->core.ended);
 }
 
 static void paused_queue_hands_nothing_out(struct kunit *test)

@@ -454,7 +454,7 @@ static void drain_waits_for_blocked_items(struct kunit *test)
 	add(t, &t->a);
 	add(t, &t->b);
 	EXPECT_GET(test, t, &t->a);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	done(t, &t->a);
 	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
 	EXPECT_GET(test, t, &t->b);

@@ -261,7 +261,7 @@ static void shut_down_refuses(struct kunit *test)
 {
 	struct restore_test *t = test->priv;
 
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	KUNIT_EXPECT_EQ(test, restore(t, &t->a, KWQ_IS_READY), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, restore(t, &t->a, KWQ_IS_DEAD), -ESHUTDOWN);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));

@@ -161,8 +161,8 @@ static void bury_of_what_stays_out(struct kunit *test)
 	EXPECT_GET(test, t, &t->b, 0);
 	kwq_core_disable(&t->core, &t->a);
 	KUNIT_EXPECT_EQ(test, bury(t, &t->a), KWQ_FINISHED);
-	KUNIT_EXPECT_EQ(test, t->core.ends, 1);
-	kwq_core_shut_down(&t->core);
+	KUNIT_EXPECT_TRUE(test, t->core.ended);
+	kwq_core_shut_down(&t->core, true);
 	KUNIT_EXPECT_EQ(test, bury(t, &t->b), KWQ_FINISHED);
 	KUNIT_EXPECT_TRUE(test, kwq_core_is_drained(&t->core));
 	KUNIT_EXPECT_NULL(test, kwq_core_first_dead(&t->core));
@@ -298,7 +298,7 @@ static void give_back_ends_an_awaited_run(struct kunit *test)
 	EXPECT_GET(test, t, &t->a, 0);
 	t->a.marks |= KWQ_MARK_AWAITED;
 	give_back(t, &t->a, 5);
-	KUNIT_EXPECT_EQ(test, t->core.ends, 1);
+	KUNIT_EXPECT_TRUE(test, t->core.ended);
 }
 
 static void give_back_after_a_shut_down(struct kunit *test)
@@ -309,7 +309,7 @@ static void give_back_after_a_shut_down(struct kunit *test)
 	add(t, &t->a, 0);
 	EXPECT_GET(test, t, &t->a, 0);
 	kwq_core_add_at(&t->core, &t->a, NONE, 10, KWQ_WAIT_EARLIER, 0);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	KUNIT_EXPECT_EQ(test, give_back(t, &t->a, 5), KWQ_RETURNED);
 	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
 	EXPECT_GET(test, t, &t->a, 5);
@@ -329,7 +329,7 @@ static void give_back_of_what_stays_out(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->a.since, 5);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
 	kwq_core_add_at(&t->core, &t->b, NONE, 10, KWQ_WAIT_EARLIER, 0);
-	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core, true);
 	kwq_core_cancel_all(&t->core);
 	KUNIT_EXPECT_EQ(test, give_back(t, &t->b, 5), KWQ_FINISHED);
 	KUNIT_EXPECT_EQ(test, t->b.state, KWQ_ITEM_WAITING);
