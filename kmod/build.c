@@ -21,6 +21,7 @@
 #include "queue/timer.c"
 #include "queue/expire.c"
 #include "queue/add.c"
+#include "queue/post.c"
 #include "queue/get.c"
 #include "queue/shut_down.c"
 #include "queue/cancel.c"

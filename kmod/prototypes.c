@@ -27,6 +27,7 @@
 #include <linux/fs_struct.h>
 #include <linux/hash.h>
 #include <linux/hrtimer.h>
+#include <linux/irq_work.h>
 #include <linux/kernel.h>
 #include <linux/kref.h>
 #include <linux/kstrtox.h>
@@ -151,6 +152,8 @@ FUNCTION(void, hrtimer_start, (struct hrtimer *, ktime_t, enum hrtimer_mode));
 FUNCTION(ktime_t, hrtimer_get_expires, (const struct hrtimer *));
 FUNCTION(void, usleep_range, (unsigned long, unsigned long));
 FUNCTION(bool, llist_add, (struct llist_node *, struct llist_head *));
+FUNCTION(bool, irq_work_queue, (struct irq_work *));
+FUNCTION(void, irq_work_sync, (struct irq_work *));
 FUNCTION(ktime_t, ktime_add_safe, (ktime_t, ktime_t));
 FUNCTION(ktime_t, ktime_get, (void));
 FUNCTION(ktime_t, ktime_get_boottime, (void));
@@ -234,6 +237,7 @@ static void __maybe_unused values(void)
 	VALUE(unsigned int, hweight32(number));
 	EITHER(unsigned int, unsigned long, hweight64((u64)0));
 	VALUE(unsigned int, hweight8(number));
+	EITHER(unsigned long, int, in_nmi());
 	CONDITION(in_task());
 	VALUE(void *, kcalloc(size, size, GFP_KERNEL));
 	VALUE(void *, kmalloc(size, GFP_KERNEL));
@@ -253,6 +257,7 @@ static void __maybe_unused values(void)
 	CONDITION(put_user(number, there));
 	VALUE(unsigned long, roundup_pow_of_two(flags));
 	CONDITION(spin_trylock(lock));
+	CONDITION(spin_trylock_irqsave(lock, flags));
 	VALUE(ssize_t, strscpy(name, "", sizeof(name)));
 	VALUE(size_t, struct_size(list, entries, size));
 	CONDITION(time_after(flags, flags));
@@ -269,7 +274,7 @@ static void __maybe_unused values(void)
  * arguments, a pointer or structure type, or no type. Others have a type that the compiler
  * knows. The value of the rest is stored in a variable of the same type, whatever that is.
  *
- * __acquires __aligned __array array_index_nospec clamp_t compat_ptr_ioctl cond_resched
+ * __acquires __aligned __array array_index_nospec clamp_t cmpxchg compat_ptr_ioctl cond_resched
  * container_of container_of_const __counted_by current_fsgid current_fsuid
  * current_user_ns data_race __field free_page guard hash_add hash_for_each
  * hash_for_each_possible hlist_entry hlist_for_each_entry hlist_for_each_entry_safe init_module
@@ -277,14 +282,14 @@ static void __maybe_unused values(void)
  * kcov_common_handle kcov_remote_start_common likely list_entry list_first_entry
  * list_first_entry_or_null list_for_each_entry list_for_each_entry_reverse list_last_entry
  * list_next_entry llist_for_each_entry_safe lock_map_acquire lock_map_release
- * lockdep_assert_held lockdep_init_map max max3
+ * local_irq_restore local_irq_save lockdep_assert_held lockdep_init_map max max3
  * max_t memcmp memcpy memset might_fault might_sleep min min3 min_t module_exit module_init
  * module_param module_param_cb module_param_named __must_hold offsetof offsetofend
  * poll_to_key pr_warn_ratelimited rb_entry rb_entry_safe rb_first_cached __releases
  * round_down round_up rounddown __same_type
  * scoped_guard __section __set_current_state set_current_state sizeof_field smp_mb
- * smp_rmb smp_store_release smp_wmb spin_lock_init spin_lock_irqsave static_assert strchr
+ * smp_rmb smp_load_acquire smp_store_mb smp_store_release smp_wmb spin_lock_init spin_lock_irqsave static_assert strchr
  * strcmp strlen strnlen
  * struct_size_t swap this_cpu_ptr u64_to_user_ptr unlikely unsafe_copy_to_user
- * unsafe_get_user wait_var_event wake_up wake_up_all wake_up_nr
+ * try_cmpxchg unsafe_get_user wait_var_event wake_up wake_up_all wake_up_nr xchg
  */

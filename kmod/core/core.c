@@ -36,6 +36,7 @@ void kwq_item_init(struct kwq_item *item)
 	item->wait_priority = 0;
 	item->marks = 0;
 	item->disabled = 0;
+	item->post = NULL;
 }
 EXPORT_SYMBOL_GPL(kwq_item_init);
 

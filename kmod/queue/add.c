@@ -7,6 +7,7 @@
 #include <linux/export.h>
 #include <linux/hash.h>
 #include <linux/nospec.h>
+#include <linux/preempt.h>
 #include <linux/random.h>
 #include <kunit/visibility.h>
 #include "queue.h"
@@ -261,8 +262,10 @@ int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 	if (unlikely(moves || checked.group) && !(moves && kwq_core_is_grouped(&queue->core)))
 		return -EINVAL;
 	checked.flags ^= moves;
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
+	kwq_claim_locked(queue, item, KWQ_POST_HELD);
 	ret = kwq_add_locked(queue, item, &checked, kwq_stamp_locked(queue));
+	kwq_end_hold_locked(queue, item);
 	kwq_unlock(queue, flags);
 	return ret;
 }
@@ -280,12 +283,14 @@ int kwq_add_unless_pending(struct kwq_queue *queue, struct kwq_item *item, u64 d
 	ret = kwq_try_coalesce(queue, item);
 	if (ret)
 		return ret;
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
+	kwq_claim_locked(queue, item, KWQ_POST_HELD);
 	ret = kwq_core_coalesce(&queue->core, item);
 	if (ret)
 		trace_kwq_coalesce(queue, item, ret);
 	else
 		ret = kwq_add_locked(queue, item, &options, kwq_stamp_locked(queue));
+	kwq_end_hold_locked(queue, item);
 	kwq_unlock(queue, flags);
 	return ret;
 }
@@ -306,7 +311,7 @@ int kwq_expedite(struct kwq_queue *queue, struct kwq_item *item)
 	unsigned long flags;
 	int ret;
 
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	ret = kwq_core_expedite(&queue->core, item, kwq_now_locked(queue));
 	/* A waiting item is in use already. */
 	note_added(queue, item, false, ret);
@@ -321,15 +326,25 @@ static noinline __flatten int lock_and_add(struct kwq_queue *queue, struct kwq_i
 	unsigned long flags;
 	int ret;
 
-	spin_lock_irqsave(&queue->lock, flags);
+	if (unlikely(!spin_trylock_irqsave(&queue->lock, flags))) {
+		if (kwq_post(queue, item))
+			return KWQ_ADDED;
+		kwq_lock_contended(queue, &flags);
+	}
+	kwq_claim_locked(queue, item, KWQ_POST_ADDING);
 	ret = add_now(queue, item, kwq_stamp_locked(queue));
+	kwq_end_claim(item);
 	kwq_unlock(queue, flags);
 	return ret;
 }
 
 int kwq_add(struct kwq_queue *queue, struct kwq_item *item)
 {
-	return kwq_try_coalesce(queue, item) ?: lock_and_add(queue, item);
+	int ret = kwq_try_coalesce(queue, item);
+
+	if (ret)
+		return ret;
+	return unlikely(in_nmi()) ? kwq_post_from_nmi(queue, item) : lock_and_add(queue, item);
 }
 EXPORT_SYMBOL_GPL(kwq_add);
 
@@ -343,12 +358,14 @@ __flatten int kwq_add_after(struct kwq_queue *queue, struct kwq_item *item, u64 
 
 	if (!delay)
 		return kwq_add_with(queue, item, &at_once);
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
+	kwq_claim_locked(queue, item, KWQ_POST_HELD);
 	was_idle = kwq_item_is_idle(item);
 	now = kwq_now_locked(queue);
 	ret = kwq_core_add_at(&queue->core, item, KWQ_PRIORITY_NONE, kwq_later(now, delay),
 			      KWQ_WAIT_EARLIER, now);
 	note_added(queue, item, was_idle, ret);
+	kwq_end_hold_locked(queue, item);
 	kwq_unlock(queue, flags);
 	return ret;
 }

@@ -73,7 +73,7 @@ void kwq_wait_for_an_end_locked(struct kwq_queue *queue, unsigned long *flags)
 	kwq_join_drainers_locked(queue, &drainer, TASK_UNINTERRUPTIBLE);
 	kwq_unlock(queue, *flags);
 	schedule();
-	spin_lock_irqsave(&queue->lock, *flags);
+	kwq_lock(queue, flags);
 	kwq_leave_drainers_locked(queue, &drainer);
 }
 
@@ -99,11 +99,13 @@ static int disable_and_wait(struct kwq_queue *queue, struct kwq_item *item, bool
 
 	might_sleep();
 	kwq_might_wait_for_handlers(queue);
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	if (kwq_in_handler_locked(queue, item)) {
 		was = -EDEADLK;
 	} else {
+		kwq_claim_locked(queue, item, KWQ_POST_HELD);
 		was = kwq_core_disable(&queue->core, item);
+		kwq_end_hold_locked(queue, item);
 		/* The put of an item in processing is owed by its done. */
 		if (was)
 			refs = kwq_owed_put_locked(queue, item);
@@ -179,7 +181,7 @@ int kwq_cancel_all_sync(struct kwq_queue *queue)
 		return -EDEADLK;
 	kwq_might_wait_for_handlers(queue);
 	take_out_all(queue);
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	/* Q8: while it was paused, getters slept because items were ready. Those are gone. */
 	wake_up_all(&queue->getters);
 	wait_for_the_end(queue, NULL, &flags);

@@ -106,7 +106,7 @@ bool kwq_advance_some(struct kwq_queue *queue, ktime_t now)
 
 	if (queue->clock != KWQ_CLOCK_MANUAL)
 		return false;
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	set_manual_clock(queue, max(queue->manual_now, now));
 	more = kwq_expire_some_locked(queue, queue->manual_now, KWQ_READY_PER_HOLD);
 	kwq_unlock(queue, flags);
@@ -127,7 +127,7 @@ ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns)
 
 	if (queue->clock != KWQ_CLOCK_MANUAL)
 		return 0;
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	now = kwq_later(queue->manual_now, ns);
 	set_manual_clock(queue, now);
 	kwq_unlock(queue, flags);

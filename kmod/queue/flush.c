@@ -36,7 +36,7 @@ int kwq_flush(struct kwq_queue *queue)
 	if (kwq_in_handler(queue))
 		return -EDEADLK;
 	kwq_might_wait_for_workers(queue);
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	wanted = core->flushes + (core->nr_before ? 2 : 1);
 	while (is_flush_missing(core, wanted)) {
 		if (core->nr_before)

@@ -278,7 +278,7 @@ noinline int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 			return -ETIMEDOUT;
 		kwq_unlock(queue, *flags);
 		cond_resched();
-		spin_lock_irqsave(&queue->lock, *flags);
+		kwq_lock(queue, flags);
 		return 0;
 	}
 	if (signal_pending(current))
@@ -288,7 +288,7 @@ noinline int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 	count_getter(queue, 1);
 	kwq_unlock(queue, *flags);
 	kwq_sleep_until(queue, patience->deadline);
-	spin_lock_irqsave(&queue->lock, *flags);
+	kwq_lock(queue, flags);
 	count_getter(queue, -1);
 	finish_wait(&queue->getters, &wait);
 	return 0;
@@ -328,7 +328,7 @@ __flatten struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	return get_and_unlock(queue, deadline, false, kwq_stamp_locked(queue), flags);
 }
 EXPORT_SYMBOL_GPL(kwq_get);
@@ -337,7 +337,7 @@ __flatten struct kwq_item *kwq_try_get(struct kwq_queue *queue)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	return get_and_unlock(queue, 0, true, kwq_stamp_locked(queue), flags);
 }
 EXPORT_SYMBOL_GPL(kwq_try_get);
@@ -347,7 +347,7 @@ int kwq_try_get_item(struct kwq_queue *queue, struct kwq_item *item)
 	unsigned long flags;
 	int err;
 
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	err = kwq_get_item_locked(queue, item, &queue->holder, kwq_stamp_locked(queue));
 	kwq_unlock_got(queue, flags);
 	return err;
@@ -360,7 +360,7 @@ __flatten int kwq_done(struct kwq_queue *queue, struct kwq_item *item)
 	unsigned long flags;
 	int ret;
 
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	ret = kwq_done_locked(queue, &queue->holder, item, 0, kwq_stamp_locked(queue));
 	if (ret >= 0)
 		refs = kwq_owed_put_locked(queue, item);
@@ -377,7 +377,7 @@ static int settle(struct kwq_queue *queue, struct kwq_item *item, u32 flags)
 	unsigned long irq_flags;
 	int ret;
 
-	spin_lock_irqsave(&queue->lock, irq_flags);
+	kwq_lock(queue, &irq_flags);
 	ret = kwq_settle_locked(queue, &queue->holder, item, flags, kwq_stamp_locked(queue));
 	if (ret >= 0)
 		refs = kwq_owed_put_locked(queue, item);
@@ -418,7 +418,7 @@ __flatten struct kwq_item *kwq_done_and_get(struct kwq_queue *queue,
 	ktime_t now;
 	int ret;
 
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	now = kwq_stamp_locked(queue);
 	ret = kwq_done_locked(queue, &queue->holder, done, 0, now);
 	if (ret < 0) {
@@ -438,7 +438,7 @@ int kwq_remove(struct kwq_queue *queue, struct kwq_item *item)
 	unsigned long flags;
 	int ret;
 
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	ret = kwq_core_remove(&queue->core, item);
 	if (ret >= 0)
 		refs = kwq_owed_put_locked(queue, item);
@@ -453,7 +453,7 @@ u32 kwq_forget(struct kwq_queue *queue, struct kwq_item *item)
 	unsigned long flags;
 	u32 requeues;
 
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	requeues = kwq_core_forget(&queue->core, item, kwq_now_locked(queue));
 	kwq_unlock(queue, flags);
 	return requeues;

@@ -179,7 +179,7 @@ int kwq_item_done(struct kwq_queue *queue, struct kwq_item *item, struct kwq_res
 
 	if (is_mistake(&result) || result.kind == KWQ_RESULT_LATER)
 		return -EINVAL;
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	err = check_end(queue, item);
 	if (!err) {
 		end_elsewhere_locked(queue->workers, item, &result, kwq_stamp_locked(queue));
@@ -221,7 +221,7 @@ static noinline void put_without_lock(struct kwq_queue *queue, struct kwq_item *
 	kwq_unlock(queue, *flags);
 	for (i = 0; i < nr; i++)
 		kwq_put(refs, items[i]);
-	spin_lock_irqsave(&queue->lock, *flags);
+	kwq_lock(queue, flags);
 }
 
 /*
@@ -295,7 +295,7 @@ static __always_inline void handle_batches(struct kwq_worker *worker, struct kwq
 	ktime_t now;
 
 	static_assert(2 * KWQ_HANDLER_BATCH_MAX <= KWQ_ITEMS_PER_HOLD);
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	kwq_begin_running_locked(workers, &worker->runner);
 	now = kwq_stamp_locked(queue);
 	while ((nr = get_batch(workers, worker, items, most, now))) {
@@ -305,7 +305,7 @@ static __always_inline void handle_batches(struct kwq_worker *worker, struct kwq
 		kwq_call_handler(workers, items, results, nr);
 		lock_map_release(&workers->handler_map);
 
-		spin_lock_irqsave(&queue->lock, flags);
+		kwq_lock(queue, &flags);
 		now = kwq_stamp_locked(queue);
 		for (i = 0, nr_idle = 0; i < nr; i++) {
 			kwq_apply_result_locked(workers, &worker->runner.holder, items[i],
@@ -412,7 +412,7 @@ int kwq_start_handler(struct kwq_queue *queue, const struct kwq_handler *handler
 		return -ENOMEM;
 
 	/* From this unlock on, the items that are ready queue workers: see queue_some_workers(). */
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	WRITE_ONCE(queue->workers, workers);
 	kwq_wake_again_locked(queue);
 	kwq_unlock(queue, flags);
@@ -440,7 +440,7 @@ void kwq_stop_handler(struct kwq_queue *queue)
 		cancel_work_sync(&workers->worker[i].work);
 	if (!workers->handler.wq)
 		destroy_workqueue(workers->wq);
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	WRITE_ONCE(queue->workers, NULL);
 	kwq_unlock(queue, flags);
 	lockdep_unregister_key(&workers->handler_key);

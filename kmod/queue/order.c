@@ -23,7 +23,7 @@ int kwq_queue_group_items(struct kwq_queue *queue, u32 limit)
 
 	if (kwq_is_small(queue))
 		return -EINVAL;
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	err = group_items_locked(queue, limit);
 	kwq_unlock(queue, flags);
 	return err;
@@ -36,7 +36,7 @@ int kwq_set_group(struct kwq_queue *queue, struct kwq_item *item, struct kwq_gro
 
 	if (!kwq_core_is_grouped(&queue->core))
 		return -EINVAL;
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	kwq_core_set_group(&queue->core, item, group);
 	kwq_unlock(queue, flags);
 	return 0;
@@ -49,7 +49,7 @@ int kwq_queue_set_aging(struct kwq_queue *queue, u64 aging)
 
 	if (kwq_is_small(queue) || queue->stamps == KWQ_CLOCK_NONE)
 		return -EINVAL;
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	kwq_core_set_aging(&queue->core, aging);
 	kwq_unlock(queue, flags);
 	return 0;

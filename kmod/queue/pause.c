@@ -18,7 +18,7 @@ void kwq_pause(struct kwq_queue *queue)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	kwq_core_pause(&queue->core);
 	trace_kwq_pause(queue, KTIME_MAX);
 	kwq_unlock(queue, flags);
@@ -35,7 +35,7 @@ int kwq_pause_sync(struct kwq_queue *queue)
 	if (kwq_in_handler(queue))
 		return -EDEADLK;
 	kwq_might_wait_for_handlers(queue);
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	kwq_core_pause(&queue->core);
 	trace_kwq_pause(queue, KTIME_MAX);
 	paused_at = kwq_now_locked(queue);
@@ -53,9 +53,9 @@ int kwq_resume(struct kwq_queue *queue)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	if (kwq_core_pauses(&queue->core) == !!queue->paused_until) {
-		spin_unlock_irqrestore(&queue->lock, flags);
+		kwq_unlock(queue, flags);
 		return -EINVAL;
 	}
 	trace_kwq_pause(queue, 0);
@@ -119,7 +119,7 @@ void kwq_pause_for(struct kwq_queue *queue, u64 ns)
 
 	if (!ns)
 		return;
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	if (!queue->paused_until)
 		kwq_core_pause(&queue->core);
 	from = max(kwq_now_locked(queue), queue->paused_until);
@@ -134,7 +134,7 @@ void kwq_pause_until(struct kwq_queue *queue, ktime_t until)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	if (until == KTIME_MAX || until > kwq_now_locked(queue)) {
 		if (!queue->paused_until)
 			kwq_core_pause(&queue->core);
@@ -152,7 +152,7 @@ void kwq_end_timed_pause(struct kwq_queue *queue)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	if (queue->paused_until)
 		kwq_end_timed_pause_locked(queue);
 	kwq_unlock(queue, flags);

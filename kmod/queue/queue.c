@@ -22,6 +22,7 @@ static void init(struct kwq_queue *queue, enum kwq_form form, const char *name,
 	queue->stamps = clock;
 	queue->has_timer = false;
 	queue->is_behind = false;
+	queue->posts = 0;
 	queue->paused_until = 0;
 	queue->manual_now = 0;
 	init_waitqueue_head(&queue->getters);
@@ -97,10 +98,11 @@ int kwq_queue_destroy(struct kwq_queue *queue)
 	 * Taking the lock waits until the last user has released it. After the shut down, and
 	 * without a timed pause and leases, nothing starts the timer, not even the last turn.
 	 */
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	queue->paused_until = 0;
 	if (!kwq_is_small(queue))
 		kwq_queue_bulk_of(queue)->lease_end = KTIME_MAX;
+	kwq_end_posts_locked(queue);
 	kwq_core_shut_down(&queue->core, true);
 	kwq_unlock(queue, flags);
 	kwq_leave_timer(queue);
@@ -138,7 +140,7 @@ int kwq_configure(struct kwq_queue *queue, const struct kwq_limiter_config *conf
 	if (!limiter)
 		return -ENOMEM;
 	kwq_rate_limiter_init(limiter, config);
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	old = queue->core.limiter;
 	kwq_rate_limiter_replace(limiter, old, kwq_now_locked(queue));
 	queue->core.limiter = limiter;

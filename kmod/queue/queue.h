@@ -95,6 +95,43 @@ struct kwq_drainer {
 	struct task_struct *task;
 };
 
+/* post.c */
+bool kwq_post(struct kwq_queue *queue, struct kwq_item *item);
+int kwq_post_from_nmi(struct kwq_queue *queue, struct kwq_item *item);
+void kwq_take_posts_locked(struct kwq_queue *queue);
+void kwq_open_posts_locked(struct kwq_queue *queue);
+void kwq_end_posts_locked(struct kwq_queue *queue);
+void kwq_lock_contended(struct kwq_queue *queue, unsigned long *flags)
+	__acquires(&queue->lock);
+void kwq_claim_locked(struct kwq_queue *queue, struct kwq_item *item, struct kwq_item *claim);
+void kwq_end_hold_locked(struct kwq_queue *queue, struct kwq_item *item);
+
+/**
+ * kwq_end_claim() - end the claim of an adder, or of a holder that adds
+ * @item: the item; not touched afterwards
+ */
+static inline void kwq_end_claim(struct kwq_item *item)
+{
+	/* Pairs with kwq_item_pending(). */
+	smp_store_release(&item->post, NULL);
+}
+
+/**
+ * kwq_lock() - take the lock of a driver's queue, and add what an NMI has posted
+ * @queue: the queue
+ * @flags: as for spin_lock_irqsave()
+ *
+ * Nobody posts keys. So operations on keys take the lock itself.
+ */
+static __always_inline void kwq_lock(struct kwq_queue *queue, unsigned long *flags)
+	__acquires(&queue->lock)
+{
+	if (unlikely(!spin_trylock_irqsave(&queue->lock, *flags)))
+		kwq_lock_contended(queue, flags);
+	else if (unlikely(READ_ONCE(queue->posts)))
+		kwq_take_posts_locked(queue);
+}
+
 /* clock.c */
 clockid_t kwq_timer_clockid(const struct kwq_queue *queue);
 ktime_t kwq_now_locked(const struct kwq_queue *queue);
@@ -116,6 +153,7 @@ void kwq_wake_again_locked(struct kwq_queue *queue);
 /* timer.c */
 ktime_t kwq_next_time_locked(const struct kwq_queue *queue);
 void kwq_arm_timer_locked(struct kwq_queue *queue);
+void kwq_call_work_item(struct kwq_queue *queue);
 void kwq_wake_again(struct kwq_queue *queue);
 void kwq_leave_timer(struct kwq_queue *queue);
 int kwq_timers_begin(void);

@@ -70,7 +70,7 @@ static void run_and_unlock(struct kwq_workers *workers, struct kwq_item *item,
 	if (!nested)
 		lock_map_release(&workers->handler_map);
 
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	kwq_apply_result_locked(workers, &runner->holder, item, &result,
 				kwq_stamp_locked(queue));
 	refs = kwq_owed_put_locked(queue, item);
@@ -94,7 +94,7 @@ int kwq_run_sync(struct kwq_queue *queue, struct kwq_item *item)
 		return -EINVAL;
 	kwq_might_wait_for_handlers(queue);
 	kwq_holder_init(&runner.holder);
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	if (kwq_in_handler_locked(queue, item))
 		err = -EDEADLK;
 	else

@@ -16,7 +16,8 @@ static u16 shut_down(struct kwq_queue *queue, bool drain)
 	unsigned long flags;
 	u16 shut_downs;
 
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
+	kwq_end_posts_locked(queue);
 	kwq_core_shut_down(&queue->core, drain);
 	trace_kwq_shut_down(queue, drain);
 	shut_downs = queue->core.shut_downs;
@@ -114,7 +115,7 @@ noinline_for_stack bool kwq_take_out_some(struct kwq_queue *queue,
 	int n;
 
 	owed.nr = 0;
-	spin_lock_irqsave(&queue->lock, flags);
+	kwq_lock(queue, &flags);
 	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
 		item = take(queue);
 		if (!item)

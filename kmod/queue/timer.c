@@ -11,12 +11,15 @@
  * An hrtimer may fire before the queue's next time, if that has moved to a later one. It fires
  * once in vain then, which is cheaper than to start it anew for each change.
  */
+#include <linux/atomic.h>
 #include <linux/delay.h>
 #include <linux/hrtimer.h>
 #include <linux/init.h>
+#include <linux/irq_work.h>
 #include <linux/kcov.h>
 #include <linux/llist.h>
 #include <linux/minmax.h>
+#include <linux/preempt.h>
 #include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 #include <kunit/visibility.h>
@@ -34,11 +37,33 @@ static LLIST_HEAD(queues_behind);
 static DECLARE_WORK(catch_up_work, catch_up);
 static struct workqueue_struct *catch_up_wq;
 
+static void call_work_item(struct irq_work *work)
+{
+	queue_work(READ_ONCE(catch_up_wq) ?: kwq_unbound_wq(), &catch_up_work);
+}
+
+static DEFINE_IRQ_WORK(call_from_nmi, call_work_item);
+
 /* The last access to a queue that is behind, until its next turn. */
 static void leave_to_work_item(struct kwq_queue *queue)
 {
 	llist_add(&queue->behind, &queues_behind);
-	queue_work(READ_ONCE(catch_up_wq) ?: kwq_unbound_wq(), &catch_up_work);
+	if (in_nmi())
+		irq_work_queue(&call_from_nmi);
+	else
+		call_work_item(NULL);
+}
+
+/**
+ * kwq_call_work_item() - let the work item take the lock of a queue soon
+ * @queue: the queue; something was posted to it
+ *
+ * Context: any, even an NMI. The caller keeps the queue alive.
+ */
+void kwq_call_work_item(struct kwq_queue *queue)
+{
+	if (!xchg(&queue->is_behind, true))
+		leave_to_work_item(queue);
 }
 
 /*
@@ -48,22 +73,22 @@ static void leave_to_work_item(struct kwq_queue *queue)
 VISIBLE_IF_KUNIT bool kwq_take_turn(struct kwq_queue *queue, bool was_behind)
 {
 	unsigned long flags;
-	bool is_behind;
+	bool more;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	if (queue->is_behind != was_behind) {
-		spin_unlock_irqrestore(&queue->lock, flags);
-		return false;
-	}
-	is_behind = kwq_expire_some_locked(queue, kwq_now_locked(queue),
-					   was_behind ? KWQ_READY_PER_HOLD : KWQ_READY_PER_TIMER);
-	queue->is_behind = is_behind;
-	/* Needs no barrier: who waits for this has joined before it looks under the lock. */
-	if (was_behind && !is_behind)
+	more = kwq_expire_some_locked(queue, kwq_now_locked(queue),
+				      was_behind ? KWQ_READY_PER_HOLD : KWQ_READY_PER_TIMER);
+	if (!was_behind) {
+		more = more && !xchg(&queue->is_behind, true);
+	} else if (!more) {
+		/* An NMI that still finds it set has posted before, so the unlock takes that. */
+		smp_store_mb(queue->is_behind, false);
+		/* Needs no barrier: who waits for this has joined before it looks under the lock. */
 		wake_up_var(&queue->behind);
+	}
 	kwq_look_again_locked(queue);
 	kwq_unlock(queue, flags);
-	return is_behind;
+	return more;
 }
 
 static void take_turn_and_go_on(struct kwq_queue *queue, bool was_behind)
@@ -151,7 +176,7 @@ void kwq_arm_timer_locked(struct kwq_queue *queue)
 
 	lockdep_assert_held(&queue->lock);
 	/* The work item looks by itself, and so does an advance of a manual clock. */
-	if (when == KTIME_MAX || queue->is_behind || queue->clock == KWQ_CLOCK_MANUAL)
+	if (when == KTIME_MAX || READ_ONCE(queue->is_behind) || queue->clock == KWQ_CLOCK_MANUAL)
 		return;
 	if (unlikely(!queue->has_timer))
 		set_up(queue);
@@ -177,8 +202,7 @@ void kwq_wake_again(struct kwq_queue *queue)
 	spin_lock_irqsave(&queue->lock, flags);
 	if (kwq_has_pollers_locked(queue) && kwq_core_nr_offered(&queue->core)) {
 		kwq_wake_again_locked(queue);
-		is_new = !queue->is_behind;
-		queue->is_behind = true;
+		is_new = !xchg(&queue->is_behind, true);
 	}
 	spin_unlock_irqrestore(&queue->lock, flags);
 	if (is_new)
@@ -191,7 +215,7 @@ static bool is_behind(struct kwq_queue *queue)
 	bool is_behind;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	is_behind = queue->is_behind;
+	is_behind = READ_ONCE(queue->is_behind);
 	spin_unlock_irqrestore(&queue->lock, flags);
 	return is_behind;
 }
@@ -231,6 +255,7 @@ int __init kwq_timers_begin(void)
 /** kwq_timers_end() - wait for the end of the work item; no queue is left */
 void kwq_timers_end(void)
 {
+	irq_work_sync(&call_from_nmi);
 	cancel_work_sync(&catch_up_work);
 	destroy_workqueue(catch_up_wq);
 }

@@ -192,6 +192,8 @@ static noinline void follow_changes(struct kwq_queue *queue)
 void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock)
 {
+	if (unlikely(READ_ONCE(queue->posts)))
+		kwq_take_posts_locked(queue);
 	wake_for_ready(queue);
 	if (unlikely(queue->core.changed))
 		follow_changes(queue);

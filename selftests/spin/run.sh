@@ -94,7 +94,7 @@ one() {
 # planted: compares the mutants in the model with those in the list.
 planted() {
 	diff <(sed -nE 's/^#ifn?def ([A-Z_]+)$/\1/p' "$HERE"/model/*.pml |
-		grep -vxE 'KEYS|NOW_MAX|PER_HOLD|FAIR_LOCK' | sort -u) \
+		grep -vxE 'KEYS|NOW_MAX|PER_HOLD|FAIR_LOCK|NMIS' | sort -u) \
 		<(sed -nE 's/^([A-Z_]+)\s.*/\1/p' "$HERE/mutants" | sort -u)
 }
 

@@ -73,7 +73,7 @@
  *
  * Unless its comment says otherwise, a function may be called from any context that may
  * take a spinlock with interrupts off. On PREEMPT_RT that is any context that may take a
- * spinlock_t. No function may be called from an NMI.
+ * spinlock_t. Only kwq_add() may be called from an NMI.
  *
  * Free an item only while it is idle. kwq_disable_sync() makes an item idle for good, and
  * kwq_cancel_sync() makes it idle until the next add. kwq_cancel_all_sync() does so for all
@@ -182,6 +182,7 @@ enum kwq_clock {
  *
  * I: set before the queue is used, then constant.
  * L: @lock.
+ * atomic: changed by atomic operations, with @lock or without.
  * W: the wait list's own lock, taken under @lock.
  *
  * A getter is a task that sleeps in a get. A drainer is a task that sleeps until a drain, a
@@ -199,19 +200,24 @@ struct kwq_queue {
 	u8 has_timer : 1;		/* L: @timer was set up */
 	u8 clock;			/* I: enum kwq_clock */
 	u8 stamps;			/* I: @clock, or KWQ_CLOCK_NONE without durations */
-	bool is_behind;			/* L: the work item sees to what is due: see timer.c */
+	bool is_behind;			/* atomic; the work item sees to it: see timer.c */
 	ktime_t paused_until;		/* L: end of the timed pause, perhaps past; 0: none */
 	union {
 		struct hrtimer timer;	/* L: started, with @has_timer */
 		ktime_t manual_now;	/* L: time of KWQ_CLOCK_MANUAL, which has no timer */
 	};
 	struct llist_node behind;	/* of the queues with @is_behind */
+	unsigned long posts;		/* atomic; the item posted last, and KWQ_POSTS_*: post.c */
 	wait_queue_head_t getters;	/* W */
 	struct hlist_head drainers;	/* L */
 	const char *name;		/* I: for tracing */
 	struct kwq_workers *workers;	/* L: the workers that call the handler; NULL without one */
 	const struct kwq_ref_ops *refs;	/* L: set once; NULL if the queue owns no references */
 };
+
+/* Bits of @posts. */
+#define KWQ_POSTS_OPEN	0x1	/* the holder of @lock takes what is posted */
+#define KWQ_POSTS_ENDED	0x2	/* the queue is shut down */
 
 /*
  * K6: a driver may have one for each of its devices. Debugging options enlarge the locks. The
@@ -680,9 +686,16 @@ int kwq_item_done(struct kwq_queue *queue, struct kwq_item *item, struct kwq_res
  * @queue: the queue
  * @item: the item
  *
- * Takes no lock if the item is dirty already.
+ * Takes no lock if the item is dirty already. If the item is idle and another processor has the
+ * lock, it may leave the add to that one, instead of waiting (K13).
  *
- * Return: KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED or KWQ_DIRTY; -ESHUTDOWN.
+ * In an NMI it takes no lock, and the item is ready soon afterwards. The result is true at the
+ * moment of the call, except that an add which comes while another one of the same item is
+ * under way has the fate of that one.
+ *
+ * Context: any; an NMI as well, unless the queue owns references (K5).
+ * Return: KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED or KWQ_DIRTY; -ESHUTDOWN; -EOPNOTSUPP in an NMI
+ * if the queue owns references.
  */
 int kwq_add(struct kwq_queue *queue, struct kwq_item *item);
 
@@ -1181,6 +1194,11 @@ static inline int kwq_add_rate_limited(struct kwq_queue *queue,
  */
 static inline bool kwq_item_pending(const struct kwq_item *item)
 {
+	/* Pairs with the end of a claim in post.c: an item that is not posted any more is dirty. */
+	const struct kwq_item *post = smp_load_acquire(&item->post);
+
+	if (post && post != KWQ_POST_HELD)
+		return true;
 	return READ_ONCE(item->state) & (KWQ_ITEM_DIRTY | KWQ_ITEM_WAITING);
 }
 

@@ -190,6 +190,7 @@ struct kwq_item {
 		struct kwq_wait wait;		/* large core, while KWQ_ITEM_WAITING */
 		struct rb_node by_time;		/* small core, while KWQ_ITEM_WAITING */
 	};
+	struct kwq_item *post;		/* atomic; the next posted item, or KWQ_POST_*: post.c */
 };
 
 #define KWQ_ITEM_DIRTY		0x1
@@ -208,6 +209,11 @@ struct kwq_item {
 #define KWQ_MARK_ENDED		0x08	/* while processing: ended before its handler returned */
 #define KWQ_MARK_NUMBER		0xf0	/* counts the item's runs; wraps */
 #define KWQ_MARK_NEXT_NUMBER	0x10
+
+/* Values of @post that are no item, besides NULL: nobody posts it. */
+#define KWQ_POST_ADDING	((struct kwq_item *)1UL)	/* an adder claims it; it is the last one */
+#define KWQ_POST_HELD	((struct kwq_item *)2UL)	/* the holder of the lock claims it */
+#define KWQ_POST_AGAIN	((struct kwq_item *)3UL)	/* the same, and has to add it at the end */
 
 void kwq_item_init(struct kwq_item *item);
 
