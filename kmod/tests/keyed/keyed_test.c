@@ -2028,12 +2028,18 @@ static void no_memory_for_an_item(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, add_numbered(t, 1), KWQ_ADDED);
 }
 
-/* Lets the @nth allocation fail; returns whether there was one. */
+/*
+ * Lets the @nth allocation fail; returns whether there was one. Debugging allocates as well, and
+ * counts: for a new slab, a pool that runs low. So that is done for another queue before.
+ */
 static bool create_without_memory(struct kunit *test, int nth, int *refused)
 {
 	struct kwq_keyed *keyed;
 	bool injected;
 
+	keyed = kwq_keyed_create("name", KWQ_CLOCK_MANUAL, &plenty);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(keyed));
+	kwq_keyed_put(keyed);
 	current->fail_nth = nth;
 	keyed = kwq_keyed_create("name", KWQ_CLOCK_MANUAL, &plenty);
 	injected = !current->fail_nth;
