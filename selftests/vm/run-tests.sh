@@ -10,7 +10,7 @@
 #   OPS=, SEED=, FUZZ=            for the model of the core: selftests/model/run-tests
 #   SOAK=60, SEED=N               the minutes of the suite cluster-soak, and its first fault
 #   KWQ_RULES=n5,n6               only these rules of the suite cluster-rules
-#   NATS=sid                      the release of Debian that has the nats-server of the cluster's suites (sid; rules: trixie)
+#   NATS=sid                      the release of Debian that has the nats-server of the cluster's suites (sid)
 #   SYNC=2m                       how often the servers of the suite cluster-power sync their disks (always)
 #   SPIN=full                     also the large configurations of selftests/spin
 #   KERNEL_ARGS='slab_debug=FZPU' more arguments of the kernels in virtual machines
@@ -201,7 +201,7 @@ run() {
 		(lock_make && logged host make -C "$TOP/userspace" -j"$JOBS" O="$BUILD/userspace" test-programs) ||
 			{ lost "$1" 'could not be built'; return; }
 		# Without it the tests of replicas are skipped, which counts as failed.
-		nats_server=$("$VM/unpacked.sh" trixie nats-server)/usr/sbin/nats-server || nats_server=
+		nats_server=$("$VM/unpacked.sh" sid nats-server)/usr/sbin/nats-server || nats_server=
 		# Since Debian 13 promtool is in a package of its own.
 		prometheus=$("$VM/unpacked.sh" host prometheus promtool 2>/dev/null ||
 			"$VM/unpacked.sh" host prometheus)/usr/bin
@@ -281,7 +281,7 @@ run() {
 		;;
 	cluster-rules)
 		progress "a queue on three machines"
-		NATS=${NATS:-trixie} MEMORY=3G machine "$1" kselftest stock cluster kselftest 1200 "$1"
+		MEMORY=3G machine "$1" kselftest stock cluster kselftest 1200 "$1"
 		;;
 	cluster-faults)
 		progress "a queue on three machines, and its faults"

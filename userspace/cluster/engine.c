@@ -175,8 +175,7 @@ void engine_reconnect(struct engine *engine, const char *why)
 
 static void warn_of_version(struct engine *engine)
 {
-	const char *warning =
-		version_warning(engine->server.version, engine->options.replicas);
+	const char *warning = version_warning(engine->server.version);
 	struct engine_event event = { .kind = EVENT_WARNING };
 	char text[TEXT_MAX];
 

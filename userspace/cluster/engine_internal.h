@@ -172,7 +172,7 @@ bool probe_server(const char *url, struct server_facts *facts, struct why *why);
 /* Whether kwq works with a version. Versions that it cannot read count as new ones. */
 bool version_is_known_good(const char *version, unsigned int replicas, struct why *why);
 /* Returns the known faults of a version that works, or NULL. */
-const char *version_warning(const char *version, unsigned int replicas);
+const char *version_warning(const char *version);
 
 /* ---- Requests: engine_ops.c ----------------------------------------------- */
 

@@ -233,6 +233,9 @@ static unsigned long version_number(const char *version)
  * Before 2.10 a stream with replicas compares the expected sequence number with what is stored, not
  * with what is under way: two publishes that expect one number both succeed. Issue 4320 of
  * nats-server has this; test/cluster-three.c shows it. A stream on one server compares exactly.
+ *
+ * After kills and power cuts, 2.10.27 led a stream with a copy that lacked acknowledged records.
+ * 2.15.1 did not in the same sequences of faults: docs/cluster.md.
  */
 bool version_is_known_good(const char *version, unsigned int replicas, struct why *why)
 {
@@ -242,26 +245,18 @@ bool version_is_known_good(const char *version, unsigned int replicas, struct wh
 		return fail(why, true,
 			    "nats-server %s is too old: use 2.9.10 or newer, best 2.11 or newer",
 			    version);
-	if (number && number < 2010000 && replicas > 1)
+	if (number && number < 2011000 && replicas > 1)
 		return fail(why, true,
-			    "nats-server %s is too old for replicas, because it would lose work: use 2.11 or newer, or --replicas 1",
+			    "nats-server %s is too old for replicas, because it can lose work: use 2.11 or newer, or --replicas 1",
 			    version);
 	return true;
 }
 
-/*
- * After kills and power cuts, 2.10.27 led a stream with a copy that lacked acknowledged records.
- * 2.15.1 did not in the same sequences of faults: docs/cluster.md.
- */
-const char *version_warning(const char *version, unsigned int replicas)
+const char *version_warning(const char *version)
 {
 	unsigned long number = version_number(version);
 
-	if (number < 2010000 || number >= 2011000)
+	if (number < 2010000 || number > 2010022)
 		return NULL;
-	if (number <= 2010022)
-		return "can lose a whole stream when a server is killed: use 2.11 or newer";
-	if (replicas > 1)
-		return "can lose acknowledged adds when servers die: use 2.11 or newer";
-	return NULL;
+	return "can lose a whole stream when the server is killed: use 2.11 or newer";
 }

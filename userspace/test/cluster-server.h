@@ -75,7 +75,7 @@ static inline bool is_old_server(void)
 {
 	char command[512];
 
-	snprintf(command, sizeof(command), "'%s' --version | grep -q 'v2[.]9[.]'",
+	snprintf(command, sizeof(command), "'%s' --version | grep -Eq 'v2[.](9|10)[.]'",
 		 server_program());
 	return !system(command);
 }
