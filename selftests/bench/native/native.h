@@ -31,6 +31,7 @@ int bench_cycle(void);
 int bench_waiting(void);
 int bench_pop(void);
 int bench_due(void);
+int bench_two(void);
 
 void bench_report(const char *name, u64 hundredths);
 s64 bench_median(s64 *values, unsigned int nr);

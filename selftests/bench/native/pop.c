@@ -10,6 +10,7 @@
 #include <linux/math64.h>
 #include <linux/spinlock.h>
 #include <linux/time64.h>
+#include <linux/kwq_test.h>
 #include "native.h"
 
 #define SPAN_NS		(3600ULL * NSEC_PER_SEC)
