@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -464,6 +465,13 @@ void job_kill(const struct job *job)
 	 * not reaped yet.
 	 */
 	kill(job->pid, SIGKILL);
+}
+
+bool job_has_losses(const struct job *job)
+{
+	struct pollfd handle = { .fd = kwq_fd(job->handle), .events = POLLPRI };
+
+	return poll(&handle, 1, 0) > 0 && handle.revents & POLLPRI;
 }
 
 bool job_is_lost(const struct job *job)

@@ -27,7 +27,7 @@ struct job;
 struct job_item {
 	const struct job *job;
 	struct kwq_item item;
-	bool lost;		/* the lease was lost: the item is not ours */
+	bool lost;		/* taken back: the item is not ours */
 	bool to_bury;		/* by kwq bury */
 	unsigned int attempt;
 	enum joblog_outcome outcome;	/* LOST until the item is settled */
@@ -118,12 +118,15 @@ int job_signal(const struct job *job, int signal);
 void job_kill(const struct job *job);
 
 /*
- * Extends the leases of the items. If a lease was lost, kills the process if it still
+ * Extends the leases of the items. If one of them was taken back, kills the process if it still
  * runs: another worker may already process the item.
  */
 void job_extend(struct job *job);
 
-/* Whether a lease was lost. */
+/* Whether the queue has taken items back since job_extend(). */
+bool job_has_losses(const struct job *job);
+
+/* Whether job_extend() has found an item lost. */
 bool job_is_lost(const struct job *job);
 
 /*

@@ -341,7 +341,7 @@ static void settle_no_start(struct run *run, struct job *job)
  */
 static bool is_lost(const struct run *run, struct job *job)
 {
-	if (run->leases.fd >= 0 || run->revocable)
+	if (run->leases.fd >= 0 || job_has_losses(job))
 		job_extend(job);
 	return job_is_lost(job);
 }

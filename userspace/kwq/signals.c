@@ -4,6 +4,7 @@
  */
 #include <signal.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -85,16 +86,13 @@ static void take_signal(struct run *run)
 	run->signal = signal;
 }
 
-/*
- * An item is held until its job is freed, even after its command has ended. In a queue whose items
- * may be revoked, this also asks which are.
- */
+/* An item is held until its job is freed, even after its command has ended. */
 static void extend_leases(struct run *run)
 {
 	bool held = false;
 	unsigned int i;
 
-	if (!lease_timer_is_due(&run->leases) && !run->revocable)
+	if (!lease_timer_is_due(&run->leases))
 		return;
 	for (i = 0; i < run->slots; i++) {
 		if (!run->jobs[i].handle)
@@ -106,9 +104,22 @@ static void extend_leases(struct run *run)
 		lease_timer_stop(&run->leases);
 }
 
+/* Kills the jobs whose items were revoked, or taken back because a lease or a term has ended. */
+static void kill_lost(struct run *run)
+{
+	struct epoll_event events[16];
+	int i, nr;
+
+	/* Any more than these are still there the next time. */
+	nr = epoll_wait(run->losses, events, ARRAY_SIZE(events), 0);
+	for (i = 0; i < nr; i++)
+		job_extend(&run->jobs[events[i].data.u64]);
+}
+
 void take_urgent(struct run *run)
 {
 	take_signal(run);
+	kill_lost(run);
 	extend_leases(run);
 	timeouts_take(&run->timeouts, run->jobs, run->slots);
 	service_take(run);

@@ -49,17 +49,15 @@ void watch_queue(struct run *run)
 	run->watching = want;
 }
 
-/* The loss of an item is urgent: see take_urgent(). */
+/* The loss of an item is urgent, because another worker may start its job: see take_urgent(). */
 static int watch_losses(struct run *run, const struct job *job)
 {
 	struct epoll_event event = {
 		.events = EPOLLPRI,
-		.data.u64 = (uint64_t)SOURCE_URGENT << 32,
+		.data.u64 = job - run->jobs,
 	};
 
-	if (!run->revocable)
-		return 0;
-	return epoll_ctl(run->urgent, EPOLL_CTL_ADD, kwq_fd(job->handle), &event) ? -errno : 0;
+	return epoll_ctl(run->losses, EPOLL_CTL_ADD, kwq_fd(job->handle), &event) ? -errno : 0;
 }
 
 int watch_job(struct run *run, const struct job *job)
@@ -80,8 +78,7 @@ void unwatch_job(struct run *run, const struct job *job)
 {
 	unwatch(run, job->pidfd);
 	/* Processes that the job has left behind may keep the handle open. */
-	if (run->revocable)
-		epoll_ctl(run->urgent, EPOLL_CTL_DEL, kwq_fd(job->handle), NULL);
+	epoll_ctl(run->losses, EPOLL_CTL_DEL, kwq_fd(job->handle), NULL);
 	if (!output_is_piped(run->options.output))
 		return;
 	unwatch(run, job->streams[0].fd);

@@ -37,12 +37,12 @@ struct run {
 	int watchdog;		/* a timer; -1: the service manager has no watchdog */
 	uint64_t began;		/* monotonic ns */
 	int room;		/* of output_open_room(); -1: output is not stored */
-	int urgent;		/* an epoll for signals, leases and requests, which cannot wait */
+	int urgent;		/* an epoll for signals, losses and requests, which cannot wait */
+	int losses;		/* in it: an epoll for jobs whose items were taken back */
 	struct control control;
 	struct lease_timer leases;
 	struct timeouts timeouts;
 	bool has_extras;	/* the module has values or groups */
-	bool revocable;		/* the queue may have a manager, which takes items from jobs */
 	bool watching;		/* the queue is in the epoll */
 	bool removed;		/* there is no queue of that name: see follow_name.c */
 	bool stopping;		/* take no more items: a signal or an error came */

@@ -57,7 +57,9 @@ static int watch_urgent(struct run *run)
 {
 	int err;
 
-	err = watch_in(run->urgent, run->signals, SOURCE_URGENT, 0);
+	err = watch_in(run->urgent, run->losses, SOURCE_URGENT, 0);
+	if (!err)
+		err = watch_in(run->urgent, run->signals, SOURCE_URGENT, 0);
 	if (!err && run->control.fd >= 0)
 		err = watch_in(run->urgent, run->control.fd, SOURCE_URGENT, 0);
 	if (!err && run->timeouts.fd >= 0)
@@ -82,7 +84,6 @@ int attach_queue(struct run *run)
 		err = lease_timer_open(&run->leases, st.lease);
 	if (!err && run->leases.fd >= 0)
 		err = watch_in(run->urgent, run->leases.fd, SOURCE_URGENT, 0);
-	run->revocable = st.create_flags & KWQ_CREATE_CHANGES;
 	return err;
 }
 
@@ -140,6 +141,7 @@ int set_up(struct run *run)
 		return err;
 	run->epoll = epoll_create1(EPOLL_CLOEXEC);
 	run->urgent = epoll_create1(EPOLL_CLOEXEC);
+	run->losses = epoll_create1(EPOLL_CLOEXEC);
 	err = attach_queue(run);
 	if (err)
 		return complain_open(run->options.queue, err);
