@@ -22,6 +22,8 @@ enum status {
 	STATUS_NOT_READY = 4,		/* no item in time */
 	STATUS_SHUT_DOWN = 5,
 	STATUS_NO_KWQ = 6,		/* no /dev/kwq */
+	STATUS_WAS_RUNNING = 7,		/* of kwq cancel: a job was ended */
+	STATUS_WAS_DEAD = 8,		/* of kwq cancel: a key was a dead letter */
 	STATUS_CANNOT_RUN = 126,	/* as in env(1) and sh(1) */
 	STATUS_NO_COMMAND = 127,
 };
@@ -45,7 +47,7 @@ extern const struct command command_create, command_open, command_ls,
 	command_peek, command_kick, command_edit, command_status, command_watch_files,
 	command_kill, command_restart, command_follow, command_events,
 	command_bury, command_run_ctl, command_limits, command_keep, command_sync,
-	command_term, command_share;
+	command_term, command_share, command_cancel;
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * The control socket of kwq run: kwq kill, restart, bury and follow ask the worker through it.
+ * The control socket of kwq run: kwq kill, restart, bury, cancel and follow ask the worker through
+ * it.
  *
  * The socket run-PID lies in the folder of runtime_folder(). A request is one datagram, which
  * carries one end of a socket pair. The reply comes through that pair. For follow the worker
@@ -18,6 +19,7 @@ enum control_operation {
 	CONTROL_SIGNAL,		/* send a signal to the job */
 	CONTROL_RESTART,	/* kill the job; its key comes back as if it had not run */
 	CONTROL_BURY,		/* kill the job; its key is dead */
+	CONTROL_CANCEL,		/* kill the job; its key is done: the reply comes after that */
 	CONTROL_FOLLOW,		/* pass the files with the job's output on */
 	CONTROL_STATE,		/* the worker's own state: struct control_state follows */
 	CONTROL_JOBS,		/* run so many jobs at once; the key is the text of --jobs */

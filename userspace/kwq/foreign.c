@@ -29,7 +29,7 @@ static const struct {
 	{ " put push enqueue lpush rpush insert submit send append ", "add" },
 	{ " reserve reserve-with-timeout reserve-job pop dequeue take fetch lpop rpop receive "
 	  "next shift ", "get" },
-	{ " delete del cancel -r ", "remove" },
+	{ " delete del -r ", "remove" },
 	{ " ack finish complete ", "done" },
 	{ " release nack requeue return unreserve ", "done --return" },
 	{ " reject ", "done --dead" },

@@ -501,7 +501,6 @@ void job_extend(struct job *job)
 
 void job_free(struct job *job)
 {
-	job_control_end(job);
 	stream_close(&job->streams[0]);
 	stream_close(&job->streams[1]);
 	if (job->pidfd >= 0)
@@ -509,6 +508,8 @@ void job_free(struct job *job)
 	job->pidfd = -1;
 	kwq_close(job->handle);
 	job->handle = NULL;
+	/* Only now: whoever has asked for a key looks at it again, and must not find it held. */
+	job_control_end(job);
 	job->pid = 0;
 	job->nr = 0;
 	free(job->keys);

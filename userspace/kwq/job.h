@@ -29,6 +29,8 @@ struct job_item {
 	struct kwq_item item;
 	bool lost;		/* taken back: the item is not ours */
 	bool to_bury;		/* by kwq bury */
+	bool to_cancel;		/* by kwq cancel */
+	bool is_cancelled;	/* and is done */
 	unsigned int attempt;
 	enum joblog_outcome outcome;	/* LOST until the item is settled */
 	char *key;		/* with a NUL at its end */
@@ -46,8 +48,8 @@ struct job {
 	unsigned int nr, room;
 	char *keys;		/* the bytes of their keys */
 	uint64_t token;		/* of the one key; 0: none */
-	/* By kwq restart, kwq bury. */
-	enum { ASKED_NOTHING, ASKED_RESTART, ASKED_BURY } asked;
+	/* By kwq restart, kwq bury, kwq cancel. */
+	enum { ASKED_NOTHING, ASKED_RESTART, ASKED_BURY, ASKED_CANCEL } asked;
 	struct follower *followers;	/* of job_control.h */
 	unsigned long long seq;
 	unsigned int slot;	/* from 1 */

@@ -9,10 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One command that follows the job: our end of its socket pair. */
+/* One command that waits for the end of the job: our end of its socket pair. */
 struct follower {
 	struct follower *next;
 	int fd;
+	const struct job_item *cancels;	/* kwq cancel; NULL: kwq follow */
 };
 
 static struct job_item *find_in(const struct job *job, const struct control_message *message)
@@ -28,18 +29,29 @@ static struct job_item *find_in(const struct job *job, const struct control_mess
 	return NULL;
 }
 
-/* Returns the job that runs for the item, or NULL. */
+/* Returns the job that holds the item, or NULL. Its command may have ended. */
 static struct job *find(struct job *jobs, unsigned int nr, const struct control_message *message,
 			struct job_item **it)
 {
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
-		*it = jobs[i].pid ? find_in(&jobs[i], message) : NULL;
+		*it = find_in(&jobs[i], message);
 		if (*it)
 			return &jobs[i];
 	}
 	return NULL;
+}
+
+static struct follower *add_follower(struct job *job, int fd)
+{
+	struct follower *follower = malloc(sizeof(*follower));
+
+	if (!follower)
+		return NULL;
+	*follower = (struct follower){ .next = job->followers, .fd = fd };
+	job->followers = follower;
+	return follower;
 }
 
 /* Opens both files again, for reading only. Returns 0 or a negative errno value. */
@@ -65,25 +77,38 @@ static int open_output(struct job *job, enum output_mode mode, int fds[2])
 }
 
 /* Passes the output on, and keeps @message->reply until the job has ended. */
-static void follow(struct job *job, struct control_message *message, enum output_mode mode)
+static int follow(struct job *job, struct control_message *message, enum output_mode mode)
 {
-	struct follower *follower = malloc(sizeof(*follower));
-	int fds[2], err = -ENOMEM;
+	int fds[2], err;
 
-	if (follower)
-		err = open_output(job, mode, fds);
-	if (err) {
-		free(follower);
-		control_reply(message->reply, err, NULL, 0);
-		close(message->reply);
-		return;
-	}
-	control_reply(message->reply, 0, fds, 2);
+	err = open_output(job, mode, fds);
+	if (err)
+		return err;
+	if (add_follower(job, message->reply))
+		control_reply(message->reply, 0, fds, 2);
+	else
+		err = -ENOMEM;
 	close(fds[0]);
 	close(fds[1]);
-	follower->fd = message->reply;
-	follower->next = job->followers;
-	job->followers = follower;
+	return err;
+}
+
+/*
+ * Ends the command, and has the item done instead of what its end would mean. A command that has
+ * ended may wait for its turn, or for its output to be written.
+ */
+static int cancel(struct job *job, struct job_item *it, int reply)
+{
+	struct follower *follower = add_follower(job, reply);
+
+	if (!follower)
+		return -ENOMEM;
+	follower->cancels = it;
+	it->to_cancel = true;
+	job->asked = ASKED_CANCEL;
+	if (job->pid)
+		job_kill(job);
+	return 0;
 }
 
 static int send_signal(const struct job *job, int signal)
@@ -95,36 +120,48 @@ static int send_signal(const struct job *job, int signal)
 	return job_signal(job, signal);
 }
 
+/* Returns whether the reply comes later, when the job has ended. */
+static bool takes_until_end(const struct control_message *message)
+{
+	return message->request.operation == CONTROL_FOLLOW ||
+		message->request.operation == CONTROL_CANCEL;
+}
+
+static int do_request(struct control_message *message, struct job *job, struct job_item *it,
+		      enum output_mode mode)
+{
+	if (message->request.operation == CONTROL_CANCEL)
+		return cancel(job, it, message->reply);
+	if (!job->pid)
+		return -ESTALE;
+	switch (message->request.operation) {
+	case CONTROL_SIGNAL:
+		return send_signal(job, message->request.signal);
+	case CONTROL_RESTART:
+		job->asked = ASKED_RESTART;
+		job_kill(job);
+		return 0;
+	case CONTROL_BURY:
+		job->asked = ASKED_BURY;
+		it->to_bury = true;
+		job_kill(job);
+		return 0;
+	case CONTROL_FOLLOW:
+		return follow(job, message, mode);
+	default:
+		return -EPROTO;
+	}
+}
+
 void job_control_answer(struct control_message *message, struct job *jobs, unsigned int nr,
 			enum output_mode mode)
 {
 	struct job_item *it;
 	struct job *job = find(jobs, nr, message, &it);
-	int err = 0;
+	int err = job ? do_request(message, job, it, mode) : -ESTALE;
 
-	if (!job) {
-		err = -ESTALE;
-	} else {
-		switch (message->request.operation) {
-		case CONTROL_SIGNAL:
-			err = send_signal(job, message->request.signal);
-			break;
-		case CONTROL_RESTART:
-			job->asked = ASKED_RESTART;
-			job_kill(job);
-			break;
-		case CONTROL_BURY:
-			job->asked = ASKED_BURY;
-			it->to_bury = true;
-			job_kill(job);
-			break;
-		case CONTROL_FOLLOW:
-			follow(job, message, mode);
-			return;
-		default:
-			err = -EPROTO;
-		}
-	}
+	if (!err && takes_until_end(message))
+		return;
 	control_reply(message->reply, err, NULL, 0);
 	close(message->reply);
 }
@@ -135,6 +172,9 @@ void job_control_end(struct job *job)
 
 	while ((follower = job->followers)) {
 		job->followers = follower->next;
+		if (follower->cancels)
+			control_reply(follower->fd, follower->cancels->is_cancelled ? 0 : -ESTALE,
+				      NULL, 0);
 		close(follower->fd);
 		free(follower);
 	}

@@ -9,11 +9,14 @@
 #include "job.h"
 #include "output.h"
 
-/* Answers a request about one of the jobs. Never waits. Takes message->reply. */
+/*
+ * Answers a request about one of the jobs, or has job_control_end() answer it. Never waits. Takes
+ * message->reply.
+ */
 void job_control_answer(struct control_message *message, struct job *jobs, unsigned int nr,
 			enum output_mode mode);
 
-/* Tells everybody who follows the job that it has ended. */
+/* Tells everybody who follows or cancels the job that it has ended. Its items are settled. */
 void job_control_end(struct job *job);
 
 #endif /* KWQ_JOB_CONTROL_H */

@@ -171,8 +171,8 @@ static int bury_key(struct kwq *q, const char *queue, const char *key)
 	if (!(item.state & KWQ_IS_PROCESSING))
 		return refuse(queue, key, item.state & KWQ_IS_READY ?
 			      "is ready: only a running key can be buried "
-			      "(kwq remove takes it out)" :
-			      "is waiting: only a running key can be buried (kwq remove takes it out)");
+			      "(kwq cancel takes it out)" :
+			      "is waiting: only a running key can be buried (kwq cancel takes it out)");
 	err = running_key_find(&running, q, key, strlen(key));
 	if (!err)
 		err = worker_ask(&running, CONTROL_BURY, 0, NULL, NULL);
@@ -215,7 +215,7 @@ const struct command command_bury = {
 	"\n"
 	"The worker is asked, which must be kwq run of the same user. A key that is ready\n"
 	"or waiting cannot be buried, because another worker could run it meanwhile:\n"
-	"kwq remove takes it out. kwq done --dead buries a key that you hold yourself.\n"
+	"kwq cancel takes it out. kwq done --dead buries a key that you hold yourself.\n"
 	"\n"
 	"  kwq bury jobs report-7    do not try report-7 again: see kwq dead ls jobs\n"
 	"  kwq bury jobs one two     the same for two keys\n",

@@ -16,6 +16,7 @@ static const struct command *const commands[] = {
 	&command_create, &command_open, &command_ls, &command_stat, &command_status,
 	&command_limits,
 	&command_add, &command_get, &command_done, &command_extend, &command_remove,
+	&command_cancel,
 	&command_len, &command_keys, &command_peek, &command_kick, &command_edit,
 	&command_pause, &command_resume, &command_term, &command_shutdown,
 	&command_drain, &command_rm, &command_save, &command_load,

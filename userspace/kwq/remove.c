@@ -8,53 +8,30 @@
 
 #include "cmd.h"
 #include "each_key.h"
-
-enum { OPT_REVOKE = OPT_FIRST };
+#include "was.h"
 
 static const struct option remove_options[] = {
-	{ "revoke", no_argument, NULL, OPT_REVOKE },
 	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
-static const struct {
-	int bit;
-	const char *name;
-} states[] = {
-	{ KWQ_WAS_READY, "ready" },
-	{ KWQ_WAS_WAITING, "waiting" },
-	{ KWQ_WAS_PROCESSING, "processing" },
-	{ KWQ_WAS_DIRTY, "dirty" },
-	{ KWQ_WAS_DEAD, "dead" },
-	{ KWQ_WAS_REMEMBERED, "remembered" },
-};
+static uint64_t still_held;
 
 static int fill(void *entry, const char *key, size_t len, const void *context)
 {
-	const uint32_t *flags = context;
-
 	(void)key;
-	*(struct kwq_remove_entry *)entry = (struct kwq_remove_entry){
-		.key_len = len,
-		.flags = *flags,
-	};
+	(void)context;
+	*(struct kwq_remove_entry *)entry = (struct kwq_remove_entry){ .key_len = len };
 	return len;
 }
 
-/* The former state: "ready", "waiting,processing", ... */
-static const char *outcome(int result)
+static int submit(struct kwq *q, const struct kwq_batch *batch)
 {
-	static char text[64];
-	size_t i;
+	const __s32 *results = (void *)(uintptr_t)batch->results;
+	int taken = kwq_remove_batch(q, batch), i;
 
-	text[0] = '\0';
-	for (i = 0; i < ARRAY_SIZE(states); i++) {
-		if (!(result & states[i].bit))
-			continue;
-		if (text[0])
-			strcat(text, ",");
-		strcat(text, states[i].name);
-	}
-	return text;
+	for (i = 0; i < taken; i++)
+		still_held += results[i] > 0 && results[i] & KWQ_WAS_PROCESSING;
+	return taken;
 }
 
 static const char *refusal(int err)
@@ -70,15 +47,24 @@ static const char *refusal_of_shared(int err)
 		NULL;
 }
 
+/* A key that a worker holds is not gone, so success would be a lie. */
+static int check_held(const char *queue, const struct key_options *options, int status)
+{
+	if (!still_held || status)
+		return status;
+	if (!options->quiet)
+		message("%s: %llu being processed: gone once done, but back if a job fails: kwq cancel ends the jobs, too",
+			queue, (unsigned long long)still_held);
+	return STATUS_FAILED;
+}
+
 static int remove_main(int argc, char **argv)
 {
-	static uint32_t flags;
 	struct key_verb verb = {
-		.context = &flags,
 		.entry_size = sizeof(struct kwq_remove_entry),
 		.fill = fill,
-		.submit = kwq_remove_batch,
-		.outcome = outcome,
+		.submit = submit,
+		.outcome = was,
 		.refusal = refusal,
 	};
 	struct key_options options = { 0 };
@@ -86,33 +72,27 @@ static int remove_main(int argc, char **argv)
 	struct kwq *q;
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, KEY_LETTERS "h", remove_options, NULL)) != -1) {
-		if (opt == OPT_REVOKE)
-			flags |= KWQ_REMOVE_REVOKE;
-		else if (!key_option(&options, opt))
+	while ((opt = getopt_long(argc, argv, KEY_LETTERS "h", remove_options, NULL)) != -1)
+		if (!key_option(&options, opt))
 			option_common(opt);
-	}
-	if (flags && !module_has(KWQ_FEATURE_GRANTS)) {
-		message("--revoke: the kernel's kwq is older than this command");
-		return STATUS_FAILED;
-	}
 	if (optind == argc)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
 	q = must_open_queue(queue, KWQ_RIGHT_MANAGE);
 	if (shared_queue(q))
 		verb.refusal = refusal_of_shared;
-	return each_key(q, queue, &verb, &options, argc, argv);
+	return check_held(queue, &options, each_key(q, queue, &verb, &options, argc, argv));
 }
 
 const struct command command_remove = {
 	.name = "remove",
 	.arguments = "[OPTION...] QUEUE [KEY...]",
-	.summary = "Take keys out of a queue",
+	.summary = "Take keys out of a queue, but leave running jobs alone",
 	.options =
-	"      --revoke             take them from their workers, too: kwq run kills the\n"
-	"                           jobs, and a done comes too late\n"
-	KEY_HELP,
+	KEY_HELP
+	"\n"
+	"A key whose job runs is gone once it is done, but a failure brings it back: that\n"
+	"is exit status 1. kwq cancel ends the job, too.\n",
 	.examples =
 	"  kwq remove jobs report-7                 report-7 need not be done\n"
 	"  kwq keys -0 --state waiting jobs | kwq remove -0 jobs\n",

@@ -79,10 +79,27 @@ static void bury(struct run *run, struct job_item *it, const char *why)
 		ret == KWQ_FINISHED ? "the queue is shut down" : "added again meanwhile");
 }
 
+/* kwq cancel has taken out whatever else was due for the key: its done is the last of it. */
+static void cancel(struct run *run, struct job_item *it)
+{
+	run->counts.failed++;
+	retry_forget(&run->failures, it->key, it->item.key_len);
+	it->is_cancelled = finish_item(run, it);
+	if (!it->is_cancelled)
+		return;
+	it->outcome = JOBLOG_DROP;
+	tell_of(run, it, "cancelled");
+}
+
 void give_back(struct run *run, struct job_item *it)
 {
-	int ret = kwq_give_back(it->job->handle, it->item.ticket);
+	int ret;
 
+	if (it->to_cancel) {
+		cancel(run, it);
+		return;
+	}
+	ret = kwq_give_back(it->job->handle, it->item.ticket);
 	if (ret != -ESTALE)
 		it->outcome = JOBLOG_RETURN;
 	/* An item that is lost already is somebody else's. */
@@ -201,6 +218,10 @@ static enum fate fate_of_item(const struct run *run, const struct job_item *it)
 
 static void settle(struct run *run, struct job_item *it, const char *why)
 {
+	if (it->to_cancel) {
+		cancel(run, it);
+		return;
+	}
 	switch (fate_of_item(run, it)) {
 	case FATE_DONE:
 		succeed(run, it);
@@ -406,23 +427,31 @@ static void settle_with_output(struct run *run, struct job *job)
 }
 
 /*
- * kwq restart or kwq bury has killed the job, so its output is dropped. An item that is not to be
- * buried goes back.
+ * kwq restart, bury or cancel has killed the job, so its output is dropped. An item that none of
+ * them is about goes back.
  */
 static void settle_asked(struct run *run, struct job *job)
 {
+	static const char *const whose[] = {
+		[ASKED_RESTART] = "restart",
+		[ASKED_BURY] = "bury of another key",
+		[ASKED_CANCEL] = "cancel of another key",
+	};
 	struct job_item *it;
 	unsigned int i;
 	int ret;
 
 	for (i = job->nr; i > 0; i--) {
 		it = &job->items[i - 1];
+		if (it->to_cancel) {
+			cancel(run, it);
+			continue;
+		}
 		if (!it->to_bury) {
 			run->counts.retried++;
 			give_back(run, it);
 			if (run->options.verbose)
-				tell_of(run, it, "killed by kwq %s",
-					job->asked == ASKED_BURY ? "bury of another key" : "restart");
+				tell_of(run, it, "killed by kwq %s", whose[job->asked]);
 			continue;
 		}
 		/* If this fails, it goes back when its handle is closed. */
@@ -496,6 +525,8 @@ void settle_late(struct run *run, struct job *job)
 {
 	if (is_lost(run, job))
 		settle_lost(run, job);
+	else if (job->asked)
+		settle_asked(run, job);
 	else
 		settle_with_output(run, job);
 	run->ended--;

@@ -169,6 +169,9 @@ static void start_job(struct run *run, struct job *job)
 		gate_started(&run->gate, read_clock(CLOCK_MONOTONIC));
 		run->counts.running++;
 		err = watch_job(run, job);
+		/* A request may have come while a message about one of its items was written. */
+		if (!err && job->asked)
+			job_kill(job);
 		if (!err)
 			return;
 		unwatch_job(run, job);

@@ -159,6 +159,8 @@ static void loop(struct run *run)
 {
 	for (;;) {
 		start_jobs(run);
+		/* A job that waited for its turn may have been cancelled. */
+		settle_in_turn(run);
 		if (is_idle(run))
 			look_around(run);
 		watch_queue(run);

@@ -161,6 +161,26 @@ static int connect_to(pid_t pid)
 
 /* ---- Asking --------------------------------------------------------------- */
 
+/* Connects to the worker, and makes the pair for its reply. Returns 0 or a negative errno value. */
+static int begin_request(pid_t pid, int *fd, int pair[2])
+{
+	/* A worker that is stopped, or hangs, does not answer. */
+	const struct timeval patience = { .tv_sec = 10 };
+	int err;
+
+	*fd = connect_to(pid);
+	if (*fd < 0)
+		return *fd;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		err = -errno;
+		close(*fd);
+		return err;
+	}
+	setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(*fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	return 0;
+}
+
 static int send_request(int fd, const struct running_key *running, enum control_operation operation,
 			int signal, int reply)
 {
@@ -190,7 +210,9 @@ static int send_request(int fd, const struct running_key *running, enum control_
 	extras.aligned.cmsg_type = SCM_RIGHTS;
 	extras.aligned.cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(&extras.aligned), &reply, sizeof(reply));
-	return sendmsg(fd, &header, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	if (sendmsg(fd, &header, MSG_NOSIGNAL) >= 0)
+		return 0;
+	return errno == EAGAIN ? -ETIMEDOUT : -errno;
 }
 
 static int receive_reply(int fd, int fds[2])
@@ -214,7 +236,7 @@ static int receive_reply(int fd, int fds[2])
 		got = recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
 	} while (got < 0 && errno == EINTR);
 	if (got < 0)
-		return -errno;
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
 	/* The worker ended, and its end of the pair with it. */
 	if (!got)
 		return -ESTALE;
@@ -234,14 +256,9 @@ int worker_ask(const struct running_key *running, enum control_operation operati
 {
 	int pair[2], fd, err;
 
-	fd = connect_to(running->pid);
-	if (fd < 0)
-		return fd;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
-		err = -errno;
-		close(fd);
+	err = begin_request(running->pid, &fd, pair);
+	if (err)
 		return err;
-	}
 	err = send_request(fd, running, operation, signal, pair[1]);
 	close(fd);
 	close(pair[1]);
@@ -281,8 +298,6 @@ static int receive_answer(int fd, struct worker_answer *answer)
 int worker_command(pid_t pid, enum control_operation operation, const char *text,
 		   struct worker_answer *answer)
 {
-	/* A worker that is stopped, or hangs, does not answer. */
-	const struct timeval patience = { .tv_sec = 5 };
 	static struct running_key request;	/* too large for the stack */
 	int pair[2], fd, err;
 
@@ -291,16 +306,9 @@ int worker_command(pid_t pid, enum control_operation operation, const char *text
 		return -EMSGSIZE;
 	memcpy(request.key, text, request.key_len);
 	*answer = (struct worker_answer){ 0 };
-	fd = connect_to(pid);
-	if (fd < 0)
-		return fd;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
-		err = -errno;
-		close(fd);
+	err = begin_request(pid, &fd, pair);
+	if (err)
 		return err;
-	}
-	setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	err = send_request(fd, &request, operation, 0, pair[1]);
 	close(fd);
 	close(pair[1]);
@@ -312,7 +320,7 @@ int worker_command(pid_t pid, enum control_operation operation, const char *text
 			err = -EPROTO;
 	}
 	close(pair[0]);
-	return err == -EAGAIN ? -ETIMEDOUT : err;
+	return err;
 }
 
 int complain_worker(const char *queue, const struct running_key *running, int err)
@@ -339,6 +347,10 @@ int complain_worker(const char *queue, const struct running_key *running, int er
 	case -EOPNOTSUPP:
 		message("%s: %s: its worker has --output pass: the output is where the worker's is",
 			queue, key);
+		break;
+	case -ETIMEDOUT:
+		message("%s: %s: its worker, process %d, does not answer: it is stopped, or busy",
+			queue, key, running->pid);
 		break;
 	case -EPROTO:
 		message("%s: %s: its worker, process %d, is another version of kwq", queue, key,

@@ -32,7 +32,9 @@ int running_key_find(struct running_key *running, struct kwq *q, const char *key
  * Sends a request to the worker, and waits for the reply. For CONTROL_FOLLOW fds[0] and fds[1]
  * receive the files, and *end a descriptor that becomes readable when the job has ended. Returns 0
  * or a negative errno value: -ESRCH if the process is no worker that can be asked, -ESTALE if its
- * job has just ended, -EPERM if it is another user's, -EOPNOTSUPP if it does not collect output.
+ * job has just ended, -EPERM if it is another user's, -EOPNOTSUPP if it does not collect output,
+ * -ETIMEDOUT if it does not answer. After CONTROL_CANCEL the key is done if 0 is returned, and the
+ * job has ended then.
  */
 int worker_ask(const struct running_key *running, enum control_operation operation, int signal,
 	       int fds[2], int *end);

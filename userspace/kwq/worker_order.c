@@ -24,10 +24,22 @@ bool must_wait_for_turn(const struct run *run, const struct job *job)
 	return run->options.keep_order && first_job(run) != job;
 }
 
+/* A job that was cancelled prints nothing, so it need not wait. */
+static void settle_asked_early(struct run *run)
+{
+	unsigned int i;
+
+	for (i = 0; i < run->slots; i++)
+		if (run->jobs[i].has_turn_to_come && run->jobs[i].asked)
+			settle_late(run, &run->jobs[i]);
+}
+
 void settle_in_turn(struct run *run)
 {
 	struct job *job;
 
+	if (run->ended)
+		settle_asked_early(run);
 	while (run->ended) {
 		job = first_job(run);
 		if (!job->has_turn_to_come)

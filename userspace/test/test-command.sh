@@ -4,7 +4,7 @@
 # The command without a kernel module: help, wrong arguments, exit statuses.
 . ./tap.sh
 
-COMMANDS='create open ls stat add get done extend remove len save load keep sync shutdown drain rm run run-ctl pause resume term configure forget requeues
+COMMANDS='create open ls stat add get done extend remove cancel len save load keep sync shutdown drain rm run run-ctl pause resume term configure forget requeues
 	dead advance top exporter keys peek kick edit status watch-files kill restart follow events bury limits share'
 
 # exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
@@ -244,6 +244,7 @@ wrong 'cannot be combined' get --value --json a
 wrong 'QUEUE is missing' 'done'
 wrong 'QUEUE is missing' extend
 wrong 'QUEUE is missing' remove
+wrong 'QUEUE is missing' cancel
 
 # The options of a queue's configuration, for create and configure.
 for command in create configure; do
@@ -366,7 +367,7 @@ if [ -e /dev/kwq ]; then
 	skip "no module" "there is one here"
 else
 	for arguments in 'create a' 'open a -- true' ls 'stat a' 'len a' 'add a k' 'get a' \
-		'done a k' 'extend a k' 'remove a k' 'shutdown a' 'drain a' 'sync a' 'term a now' 'rm a' 'run a -- true' \
+		'done a k' 'extend a k' 'remove a k' 'cancel a k' 'shutdown a' 'drain a' 'sync a' 'term a now' 'rm a' 'run a -- true' \
 		'create --limit exp:1s..2s a' 'create --clock manual a' 'create --lease 1s a' 'configure a' \
 		'configure --coalesce a' 'forget a k' 'requeues a k' 'dead ls a' 'dead kick a k' \
 		'dead drop --all a' 'advance a 1s' 'keys a' limits 'limits a'; do

@@ -33,7 +33,7 @@ completes() {
 }
 
 ok "it is registered" complete -p kwq
-ok "commands" completes 'create|open|ls|stat|status|limits|len|keys|peek|kick|edit|save|load|keep|sync|share|pause|resume|term|add|get|done|extend|remove|shutdown|drain|rm|run|run-ctl|follow|kill|restart|bury|watch-files|configure|forget|requeues|dead|advance|top|events|exporter|--help|--version' ''
+ok "commands" completes 'create|open|ls|stat|status|limits|len|keys|peek|kick|edit|save|load|keep|sync|share|pause|resume|term|add|get|done|extend|remove|cancel|shutdown|drain|rm|run|run-ctl|follow|kill|restart|bury|watch-files|configure|forget|requeues|dead|advance|top|events|exporter|--help|--version' ''
 ok "commands that begin so" completes 'done|drain|dead' d
 ok "queues" completes 'jobs|two words' len ''
 ok "queues that begin so" completes jobs add --quiet j
@@ -96,7 +96,7 @@ ok "fd: is three words" completes 7 get fd : ''
 ok "fd:" completes 7 get fd :
 unset KWQ_FD
 
-for command in create open ls stat len add get 'done' extend remove shutdown drain rm run configure forget requeues \
+for command in create open ls stat len add get 'done' extend remove cancel shutdown drain rm run configure forget requeues \
 	dead advance top exporter keys peek kick edit status watch-files kill restart follow events bury limits share; do
 	options=$("$KWQ" "$command" --help=all | grep -oE -- '--[a-z][a-z-]+' | sort -u)
 	for option in $options; do

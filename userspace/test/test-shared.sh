@@ -42,6 +42,8 @@ ok "N3: a drain would end too early" exits 1 'kwq: drain: jobs: this queue is sh
 	drain jobs
 ok "N3: a key that is elsewhere" exits 1 'kwq: remove: jobs: argument 1: z1: not on this machine; other keys cannot be removed (see kwq share --list)' \
 	remove jobs z1
+ok "N3: a cancel would not reach the other machines" exits 1 'kwq: cancel: jobs: this queue is shared, and a key of it cannot be cancelled on all machines: let its job decide (see kwq-share(1))' \
+	cancel jobs z1
 for arguments in 'dead ls' 'dead kick --all' 'dead drop --all' drain; do
 	# shellcheck disable=SC2086
 	ok "a queue of this machine alone: kwq $arguments" exits 0 '' $arguments alone
