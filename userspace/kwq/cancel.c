@@ -16,11 +16,12 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "each_key.h"
+#include "key_filter.h"
 #include "was.h"
 #include "worker_client.h"
 
 static const struct option cancel_options[] = {
+	OPTION_FILTER_ALL, OPTION_FILTER_STATE, OPTION_FILTER_GROUP, OPTION_FILTER_GLOB,
 	OPTION_NULL, OPTION_QUIET, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
@@ -29,6 +30,7 @@ static int all_were;
 /* Whether the end of some job could not be seen. */
 static bool some_may_run;
 
+static struct key_filter filter;	/* too large for the stack */
 static const char *queue;
 
 static int fill(void *entry, const char *key, size_t len, const void *context)
@@ -138,6 +140,7 @@ static int submit(struct kwq *q, const struct kwq_batch *batch)
 
 	for (i = 0; i < batch->nr; key += entries[i++].key_len)
 		results[i] = cancel_key(q, key, entries[i].key_len);
+	key_filter_excuse(&filter, batch, batch->nr);
 	return batch->nr;
 }
 
@@ -158,7 +161,7 @@ static int status_of_all(int status)
 
 static int cancel_main(int argc, char **argv)
 {
-	static const struct key_verb verb = {
+	struct key_verb verb = {
 		.entry_size = sizeof(struct kwq_remove_entry),
 		.fill = fill,
 		.submit = submit,
@@ -170,8 +173,8 @@ static int cancel_main(int argc, char **argv)
 	struct kwq *q;
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "0qh", cancel_options, NULL)) != -1)
-		if (!key_option(&options, opt))
+	while ((opt = getopt_long(argc, argv, "a0qh", cancel_options, NULL)) != -1)
+		if (!key_option(&options, opt) && !key_filter_option(&filter, opt))
 			option_common(opt);
 	options.verbose = !options.quiet;
 	if (optind == argc)
@@ -189,6 +192,7 @@ static int cancel_main(int argc, char **argv)
 			queue);
 		return STATUS_FAILED;
 	}
+	key_filter_apply(&filter, q, queue, &verb, &options, argc, argv);
 	return status_of_all(each_key(q, queue, &verb, &options, argc, argv));
 }
 
@@ -197,6 +201,7 @@ const struct command command_cancel = {
 	.arguments = "[OPTION...] QUEUE [KEY...]",
 	.summary = "Take keys out of a queue, and end their jobs",
 	.options =
+	FILTER_HELP
 	"  -0, --null       keys on standard input end with NUL, not with newline\n"
 	"  -q, --quiet      do not print what the keys were, nor errors of single keys\n"
 	"      --json       print the results as one JSON object per line\n"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "drop.h"
 #include "duration.h"
 
 enum { OPT_TIMEOUT = OPT_FIRST };
@@ -103,14 +104,67 @@ static int check_without_keys(const char *name)
 	append_count(keys, sizeof(keys), st.dead, "dead");
 	if (!keys[0])
 		return STATUS_OK;
-	message("%s: has keys (%s), which would be lost: --force removes it all the same", name,
-		keys);
+	message("%s: has keys (%s), which would be lost: --force drops them%s", name, keys,
+		st.processing ? ", and kwq cancel --all ends their jobs, too" : "");
 	return STATUS_FAILED;
+}
+
+/*
+ * Drops the keys of a queue that has no name any more. Otherwise its workers would run them. A
+ * follower, such as kwq keep, has them elsewhere, and must not hear that they are gone. Without
+ * one, this handle follows, so that nobody else can begin to, and the removes of a queue with
+ * --sync do not wait for somebody who keeps them.
+ */
+static int drop(struct kwq *q, const char *name)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	uint64_t number;
+	int err = kwq_follow(q, &number);
+
+	if (err == -EBUSY)
+		return STATUS_OK;
+	/* A queue without changes, or an old module. */
+	if (!err || err == -EOPNOTSUPP || err == -ENOTTY)
+		err = drop_keys(q);
+	if (!err)
+		err = kwq_stat(q, &st);
+	if (err)
+		return complain(name, err);
+	if (st.processing)
+		message("%s: removed, but %llu being processed: their jobs go on (kwq cancel --all before ends them)",
+			name, (unsigned long long)st.processing);
+	return STATUS_OK;
+}
+
+/* Returns the exit status. */
+static int remove_queue(const char *argument, bool force)
+{
+	const char *name = must_be_name(argument);
+	int err, status = STATUS_OK;
+	struct kwq *q = NULL;
+
+	if (!force)
+		status = check_without_keys(argument);
+	if (status)
+		return status;
+	/* No other right lets an owner remove a name, but these are needed to drop the keys. */
+	if (force)
+		open_queue(&q, argument, KWQ_RIGHT_READ | KWQ_RIGHT_MANAGE);
+	err = kwq_unlink(name);
+	if (err)
+		status = complain_open(argument, err);
+	else if (q)
+		status = drop(q, argument);
+	else if (force)
+		message("%s: removed, but its workers may run its keys: dropping these needs the rights to read and to manage",
+			argument);
+	kwq_close(q);
+	return status;
 }
 
 static int rm_main(int argc, char **argv)
 {
-	int opt, err, refused, status = STATUS_OK;
+	int opt, one, status = STATUS_OK;
 	bool force = false;
 
 	while ((opt = getopt_long(argc, argv, "fh", rm_options, NULL)) != -1) {
@@ -121,16 +175,9 @@ static int rm_main(int argc, char **argv)
 	if (optind == argc)
 		usage("NAME is missing");
 	for (; optind < argc; optind++) {
-		const char *name = must_be_name(argv[optind]);
-
-		refused = force ? STATUS_OK : check_without_keys(argv[optind]);
-		if (refused) {
-			status = refused;
-			continue;
-		}
-		err = kwq_unlink(name);
-		if (err)
-			status = complain_open(argv[optind], err);
+		one = remove_queue(argv[optind], force);
+		if (one)
+			status = one;
 	}
 	return status;
 }
@@ -164,7 +211,7 @@ const struct command command_rm = {
 	.arguments = "[--force] NAME...",
 	.summary = "Remove queues without keys; a queue ends with its last handle",
 	.options =
-	"  -f, --force  also queues with keys: ready, waiting, processing or dead ones\n"
+	"  -f, --force  also queues with keys, which are dropped; jobs that run go on\n"
 	"  -h, --help\n"
 	"\n"
 	"Examples:\n"

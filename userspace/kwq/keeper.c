@@ -32,6 +32,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "drop.h"
 #include "item_list.h"
 #include "keep_file.h"
 #include "queue_options.h"
@@ -286,9 +287,12 @@ static enum keeper_step check_removed(struct keeper *k)
 	struct kwq_stat st = { .size = sizeof(st) };
 	int err = kwq_stat(k->q, &st);
 
-	if (err)
-		return fail_call(k, err);
-	return st.state & KWQ_STATE_UNLINKED ? end(k, "removed") : KEEPER_MORE;
+	if (!err && !(st.state & KWQ_STATE_UNLINKED))
+		return KEEPER_MORE;
+	/* The file has them, and whoever starts from it would run them again. */
+	if (!err)
+		err = drop_keys(k->q);
+	return err ? fail_call(k, err) : end(k, "removed");
 }
 
 /* The file has all changes up to @after now; on the disk if @is_synced. */

@@ -10,6 +10,7 @@
 #include "item_list.h"
 #include "item_print.h"
 #include "item_sort.h"
+#include "key_filter.h"
 
 enum { OPT_STATE = OPT_FIRST, OPT_UNSORTED, OPT_VALUES };
 
@@ -32,33 +33,6 @@ struct keys_options {
 	bool no_headings;
 	const char *key;
 };
-
-/* Remembered keys are idle: for most purposes they are not in the queue. */
-#define USUAL_STATES (KWQ_IS_READY | KWQ_IS_PROCESSING | KWQ_IS_WAITING | KWQ_IS_DEAD)
-
-static uint32_t state_named(const char *name, size_t len)
-{
-	uint32_t bit = item_state_named(name, len);
-
-	if (!bit)
-		usage("--state %s: must be ready, returned, processing, dirty, dying, waiting, dead or "
-		      "remembered, or several with commas between them",
-		      name);
-	return bit;
-}
-
-static uint32_t parse_states(const char *list)
-{
-	uint32_t bits = 0;
-	size_t len;
-
-	for (;; list += len + 1) {
-		len = strcspn(list, ",");
-		bits |= state_named(list, len);
-		if (!list[len])
-			return bits;
-	}
-}
 
 /* ---- Printing ------------------------------------------------------------- */
 
@@ -158,7 +132,7 @@ static int keys_main(int argc, char **argv)
 			o.format = one_format(&o, FORMAT_JSON);
 			break;
 		case OPT_STATE:
-			o.states |= parse_states(optarg);
+			o.states |= must_parse_states(optarg);
 			break;
 		case 'H':
 			o.no_headings = true;
@@ -179,7 +153,7 @@ static int keys_main(int argc, char **argv)
 	if (o.no_headings && o.format != FORMAT_LONG)
 		usage("--no-headings needs --long: nothing else has a header");
 	if (!o.states)
-		o.states = USUAL_STATES | (o.key ? KWQ_IS_REMEMBERED : 0);
+		o.states = KEYS_IN_QUEUE | (o.key ? KWQ_IS_REMEMBERED : 0);
 
 	q = must_open_queue(queue, KWQ_RIGHT_READ);
 	must_list_items(q, queue);

@@ -17,6 +17,7 @@ static const struct {
 	{ KWQ_WAS_DIRTY, "dirty" },
 	{ KWQ_WAS_DEAD, "dead" },
 	{ KWQ_WAS_REMEMBERED, "remembered" },
+	{ WAS_GONE, "gone" },
 };
 
 const char *was(int bits)

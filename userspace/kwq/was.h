@@ -5,7 +5,10 @@
 #ifndef KWQ_WAS_H
 #define KWQ_WAS_H
 
-/* The names of KWQ_WAS_* bits: "ready", "waiting,processing", ... Valid until the next call. */
+/* Beside KWQ_WAS_* bits: somebody else has taken out a key that was listed. */
+enum { WAS_GONE = 1 << 30 };
+
+/* The names of these bits: "ready", "waiting,processing", ... Valid until the next call. */
 const char *was(int bits);
 
 #endif /* KWQ_WAS_H */

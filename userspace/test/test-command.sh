@@ -245,6 +245,7 @@ wrong 'QUEUE is missing' 'done'
 wrong 'QUEUE is missing' extend
 wrong 'QUEUE is missing' remove
 wrong 'QUEUE is missing' cancel
+wrong '--state nowhere: must be ready, returned' remove --all --state nowhere a
 
 # The options of a queue's configuration, for create and configure.
 for command in create configure; do

@@ -248,8 +248,13 @@ static int list_items(struct kwq_list_items_args *args)
 
 	/* Pages of three keys, so that a child may die between them. */
 	while (args->after < KEYS && nr < 3) {
-		if (world->items[args->after].is.state)
-			bytes += list_one(args->after, &entries[nr++], bytes);
+		if (world->items[args->after].is.state) {
+			bytes += list_one(args->after, &entries[nr], bytes);
+			/* The value is behind the key and the group. */
+			if (!(args->flags & KWQ_LIST_VALUES))
+				bytes -= entries[nr].value_len;
+			nr++;
+		}
 		args->after++;
 		if (world->mutate && !random_below(4))
 			mutate();
@@ -346,6 +351,21 @@ static int restore(const struct kwq_batch *batch)
 	return i;
 }
 
+static int remove_keys(const struct kwq_batch *batch)
+{
+	const struct kwq_remove_entry *entries = pointer(batch->entries);
+	__s32 *results = pointer(batch->results);
+	const char *keys = pointer(batch->keys);
+	unsigned int i;
+
+	for (i = 0; i < batch->nr; i++) {
+		results[i] = KWQ_WAS_READY;
+		set(atoi(keys + 1), 0);
+		keys += entries[i].key_len;
+	}
+	return batch->nr;
+}
+
 static int ask(unsigned long request, void *arg)
 {
 	switch (request) {
@@ -380,6 +400,8 @@ static int ask(unsigned long request, void *arg)
 		return changes(arg);
 	case KWQ_IOC_RESTORE:
 		return restore(&((struct kwq_batch_args *)arg)->batch);
+	case KWQ_IOC_REMOVE:
+		return remove_keys(&((struct kwq_batch_args *)arg)->batch);
 	case KWQ_IOC_PAUSE:
 		world->paused = true;
 		world->pause_for = ((struct kwq_pause_args *)arg)->flags ?
@@ -836,6 +858,9 @@ static void test_end(void)
 	world->of_queue++;
 	is_number(live(&(struct life){ .steps = 9 }), 88, "a queue that is removed ends it, too");
 	ok(strstr(said, "still has its 10 keys"), "and the keys stay in the file");
+	for (i = 0; i < KEYS && !(world->items[i].is.state & ~KWQ_IS_REMEMBERED); i++)
+		;
+	is_number(i, KEYS, "but not in the queue, where a worker would run them");
 }
 
 /* What the queue refuses must stay in the file. */
