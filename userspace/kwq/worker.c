@@ -33,9 +33,10 @@ enum {
 
 /*
  * Looks whether nothing is ready, waiting or processing anywhere. Then the run ends with
- * --exit-when-empty, and leaves a queue that was removed. The kernel sends no event when another
- * worker finishes the last item, or when the queue is removed. So kwq run polls while it has
- * nothing else to do, with growing pauses up to a second.
+ * --exit-when-empty, and leaves a queue that was removed. It leaves that one earlier if another one
+ * has its name now. The kernel sends no event when another worker finishes the last item, or when
+ * the queue is removed. So kwq run polls while it has nothing else to do, with growing pauses up to
+ * a second.
  */
 static void check_empty(struct run *run)
 {
@@ -46,7 +47,7 @@ static void check_empty(struct run *run)
 	if (err)
 		stop_for(run, STATUS_FAILED, "stat", meaning(err));
 	else if (st.ready || st.waiting || st.processing)
-		return;
+		leave_for_next_queue(run, &st);
 	else if (run->options.exit_when_empty)
 		run->over = true;
 	else if (st.state & KWQ_STATE_UNLINKED)

@@ -203,6 +203,12 @@ void die_of_signal(const struct run *run);
 /* Lets go of a queue that was removed and is empty. */
 void leave_queue(struct run *run);
 
+/*
+ * Lets go of a queue that was removed and has items which this worker cannot get now, if another
+ * queue has its name.
+ */
+void leave_for_next_queue(struct run *run, const struct kwq_stat *st);
+
 /* Opens the queue of that name, if there is one again. */
 void find_queue(struct run *run);
 
