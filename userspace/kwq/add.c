@@ -15,13 +15,14 @@
 #include "value_file.h"
 
 enum {
-	OPT_AFTER = OPT_FIRST, OPT_AT, OPT_IF_WAITING, OPT_END_WAIT, OPT_RATE_LIMITED,
+	OPT_AFTER = OPT_FIRST, OPT_AT, OPT_PAST, OPT_IF_WAITING, OPT_END_WAIT, OPT_RATE_LIMITED,
 	OPT_DEBOUNCE, OPT_WAIT, OPT_VALUE, OPT_VALUE_FILE, OPT_KEEP_VALUE,
 };
 
 static const struct option add_options[] = {
 	{ "after", required_argument, NULL, OPT_AFTER },
 	{ "at", required_argument, NULL, OPT_AT },
+	{ "past", required_argument, NULL, OPT_PAST },
 	{ "if-waiting", required_argument, NULL, OPT_IF_WAITING },
 	{ "end-wait", no_argument, NULL, OPT_END_WAIT },
 	{ "rate-limited", no_argument, NULL, OPT_RATE_LIMITED },
@@ -210,7 +211,7 @@ static int add_main(int argc, char **argv)
 		.refusal = refusal,
 		.context = &common,
 	};
-	bool keep_value = false;
+	bool keep_value = false, past_ok = false;
 	uint32_t timed;
 	struct kwq *q;
 	int opt;
@@ -224,6 +225,11 @@ static int add_main(int argc, char **argv)
 		case OPT_AT:
 			common.flags |= KWQ_ADD_AT;
 			at = optarg;
+			break;
+		case OPT_PAST:
+			if (strcmp(optarg, "ok"))
+				usage("--past %s: must be ok", optarg);
+			past_ok = true;
 			break;
 		case OPT_IF_WAITING:
 			policy = optarg;
@@ -274,6 +280,8 @@ static int add_main(int argc, char **argv)
 	}
 	if ((common.flags & KWQ_ADD_AFTER) && at)
 		usage("--after and --at cannot be combined");
+	if (past_ok && !at)
+		usage("--past is about a time: it needs --at");
 	timed = common.flags & (KWQ_ADD_AFTER | KWQ_ADD_AT | KWQ_ADD_RATE_LIMITED);
 	if ((common.flags & KWQ_ADD_RATE_LIMITED) && timed != KWQ_ADD_RATE_LIMITED)
 		usage("--rate-limited cannot be combined with --after or --at");
@@ -300,7 +308,8 @@ static int add_main(int argc, char **argv)
 	if (wait)
 		room_deadline = kwq_deadline(q, wait_ns);
 	if (at)
-		common.time = must_parse_instant("--at", at, kwq_now(q));
+		common.time = must_parse_instant("--at", at, kwq_now(q), past_ok ? NULL :
+						 "--past ok adds such keys for now");
 	return each_key(q, queue, &verb, &options, argc, argv);
 }
 
@@ -311,7 +320,9 @@ const struct command command_add = {
 	.options =
 	"      --after DURATION  ready after DURATION: 1.5s, 1m30s, 500ms\n"
 	"      --at TIME         ready at TIME: 18:30, 2027-01-31T06:00, @1800000000,\n"
-	"                        clock:DURATION on the queue's own clock\n"
+	"                        clock:DURATION on the queue's own clock; a time of day\n"
+	"                        that is over today is one of tomorrow\n"
+	"      --past ok         a date in the past is no error, and means now\n"
 	"      --debounce AFTER,AT_MOST\n"
 	"                        ready when no such add came for AFTER, but at the latest\n"
 	"                        AT_MOST after the first one: 2s,1m\n"

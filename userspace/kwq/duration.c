@@ -156,9 +156,13 @@ static const char *parse_date(const char *s, struct tm *tm)
 	return s + 10;
 }
 
-/* Parses HH:MM[:SS]. Returns the text behind it, NULL if @s has no time. */
-static const char *parse_time(const char *s, struct tm *tm)
+/*
+ * Parses HH:MM[:SS]. *unit receives the seconds that the last part stands for. Returns the text
+ * behind it, NULL if @s has no time.
+ */
+static const char *parse_time(const char *s, struct tm *tm, int *unit)
 {
+	*unit = 60;
 	tm->tm_hour = two_digits(s, 23);
 	if (tm->tm_hour < 0 || s[2] != ':')
 		return NULL;
@@ -167,21 +171,27 @@ static const char *parse_time(const char *s, struct tm *tm)
 		return NULL;
 	if (s[5] != ':')
 		return s + 5;
+	*unit = 1;
 	tm->tm_sec = two_digits(s + 6, 60);
 	return tm->tm_sec < 0 ? NULL : s + 8;
 }
 
+static time_t to_seconds(struct tm *tm, bool utc)
+{
+	return utc ? timegm(tm) : mktime(tm);
+}
+
 /*
- * Parses [DATE][TIME][Z] into nanoseconds since 1970. Without a date, it is the day of
- * @now_real.
+ * Parses [DATE][TIME][Z] into nanoseconds since 1970. Without a date, it is the next such time, as
+ * of at(1). The present minute, or with seconds the present second, is not over.
  */
-static int parse_calendar(const char *s, uint64_t now_real, uint64_t *real)
+static int parse_calendar(const char *s, uint64_t now_real, uint64_t *real, bool *is_past)
 {
 	time_t now = now_real / NS_PER_S, seconds;
 	struct tm tm, date = { 0 };
 	const char *rest;
 	bool utc = *s && s[strlen(s) - 1] == 'Z';
-	int day;
+	int day, unit = 60;
 
 	if (utc)
 		gmtime_r(&now, &tm);
@@ -202,7 +212,7 @@ static int parse_calendar(const char *s, uint64_t now_real, uint64_t *real)
 			s++;
 	}
 	if (!rest || (*s && *s != 'Z')) {
-		s = parse_time(s, &tm);
+		s = parse_time(s, &tm, &unit);
 		if (!s)
 			return -EINVAL;
 	}
@@ -210,21 +220,30 @@ static int parse_calendar(const char *s, uint64_t now_real, uint64_t *real)
 		return -EINVAL;
 
 	day = tm.tm_mday;
-	seconds = utc ? timegm(&tm) : mktime(&tm);
+	seconds = to_seconds(&tm, utc);
 	/* mktime() turns 30 February into a day of March. */
 	if (tm.tm_mday != day)
 		return -EINVAL;
+	*is_past = seconds < now - now % unit;
+	if (*is_past && !rest) {
+		tm.tm_mday++;
+		/* The clocks may be put forward or back in between. */
+		tm.tm_isdst = -1;
+		seconds = to_seconds(&tm, utc);
+		*is_past = false;
+	}
 	*real = seconds > 0 ? (uint64_t)seconds * NS_PER_S : 0;
 	return 0;
 }
 
 int parse_instant(const char *s, uint64_t now_real, uint64_t now_queue,
-		  uint64_t *at)
+		  uint64_t *at, bool *is_past)
 {
 	static const char clock[] = "clock:";
 	uint64_t real, ago;
 	int err;
 
+	*is_past = false;
 	if (!strncmp(s, clock, strlen(clock)))
 		return parse_duration(s + strlen(clock), at);
 
@@ -233,8 +252,9 @@ int parse_instant(const char *s, uint64_t now_real, uint64_t now_queue,
 		if (strspn(s + 1, "0123456789.") != strlen(s + 1))
 			return -EINVAL;
 		err = parse_duration(s + 1, &real);
+		*is_past = !err && real / NS_PER_S < now_real / NS_PER_S;
 	} else {
-		err = parse_calendar(s, now_real, &real);
+		err = parse_calendar(s, now_real, &real, is_past);
 	}
 	if (err)
 		return err;
@@ -269,14 +289,18 @@ uint64_t must_parse_short_duration(const char *option, const char *s)
 	return ns;
 }
 
-uint64_t must_parse_instant(const char *option, const char *s, uint64_t now_queue)
+uint64_t must_parse_instant(const char *option, const char *s, uint64_t now_queue,
+			    const char *if_past)
 {
 	struct timespec now;
+	bool is_past;
 	uint64_t at;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	switch (parse_instant(s, now.tv_sec * NS_PER_S + now.tv_nsec, now_queue, &at)) {
+	switch (parse_instant(s, now.tv_sec * NS_PER_S + now.tv_nsec, now_queue, &at, &is_past)) {
 	case 0:
+		if (is_past && if_past)
+			usage("%s %s: is in the past; %s", option, s, if_past);
 		return at;
 	case -ERANGE:
 		usage("%s %s: too far in the future", option, s);

@@ -5,6 +5,7 @@
 #ifndef KWQ_DURATION_H
 #define KWQ_DURATION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define NS_PER_US	UINT64_C(1000)
@@ -34,17 +35,20 @@ char *print_duration(char *to, uint64_t ns);
 /*
  * Parses a point in time: "@SECONDS" since 1970 with decimals; "[DATE ]TIME" or DATE in
  * local time; or "clock:DURATION", a time on the queue's own clock. DATE is YYYY-MM-DD,
- * TIME is HH:MM[:SS]. A T may stand between them, and a Z behind them means UTC.
- * @now_real is the wall clock, @now_queue the queue's. A time in the past becomes a
- * time on the queue's clock, but not less than 0. Returns as parse_duration().
+ * TIME is HH:MM[:SS]. A T may stand between them, and a Z behind them means UTC. A TIME
+ * without DATE that is over today is one of tomorrow. @now_real is the wall clock,
+ * @now_queue the queue's. A time in the past sets *is_past, and becomes a time on the
+ * queue's clock, but not less than 0. Returns as parse_duration().
  */
 int parse_instant(const char *s, uint64_t now_real, uint64_t now_queue,
-		  uint64_t *at);
+		  uint64_t *at, bool *is_past);
 
 /* Parses the argument of an option. Ends the program if it is wrong. */
 uint64_t must_parse_duration(const char *option, const char *s);
 /* As must_parse_duration(), up to DURATION_MAX. */
 uint64_t must_parse_short_duration(const char *option, const char *s);
-uint64_t must_parse_instant(const char *option, const char *s, uint64_t now_queue);
+/* @if_past: what to do about a time in the past; NULL: it is allowed. */
+uint64_t must_parse_instant(const char *option, const char *s, uint64_t now_queue,
+			    const char *if_past);
 
 #endif /* KWQ_DURATION_H */

@@ -29,6 +29,8 @@ static const struct option edit_options[] = {
 	OPTION_HELP, OPTION_END
 };
 
+static const char if_past[] = "kwq kick makes the key ready now";
+
 /* What to change. */
 struct change {
 	const char *queue, *key;
@@ -82,7 +84,7 @@ static int change_wait(struct kwq *q, const struct change *c, struct kwq_add_opt
 	}
 	options->flags |= KWQ_ADD_AT;
 	if (c->at) {
-		options->time = must_parse_instant("--at", c->at, kwq_now(q));
+		options->time = must_parse_instant("--at", c->at, kwq_now(q), if_past);
 		return 0;
 	}
 	/* The order of items that are listed as waiting ones is their time. */
@@ -202,7 +204,7 @@ static int edit_main(int argc, char **argv)
 			break;
 		case OPT_AT:
 			c.at = optarg;
-			must_parse_instant("--at", c.at, 0);
+			must_parse_instant("--at", c.at, 0, if_past);
 			break;
 		case 'p':
 			c.has_priority = true;

@@ -209,6 +209,8 @@ wrong 'must be a duration' add --after soon a
 wrong 'must be a duration' add --after -1s a
 wrong 'too long' add --after 99999999999d a
 wrong 'cannot be combined' add --after 1s --at 18:30 a
+wrong '--past soon: must be ok' add --at 18:30 --past soon a
+wrong '--past is about a time: it needs --at' add --past ok a
 wrong 'needs --after, --at or --rate-limited' add --if-waiting keep a
 wrong 'cannot be combined with --after or --at' add --rate-limited --after 1s a
 wrong 'cannot be combined with --after or --at' add --at 18:30 --rate-limited a

@@ -52,6 +52,7 @@ wrong '--value and --value-file cannot be combined' edit --value x --value-file 
 wrong 'must be from -32 to 31' edit -p 32 a key
 wrong 'must be a duration' edit --after soon a key
 wrong '--at' edit --at soon a key
+wrong '--at 2020-01-01: is in the past; kwq kick makes the key ready now' edit --at 2020-01-01 a key
 head -c 65537 /dev/zero >"$WORK/long"
 wrong 'a value has at most 65536 bytes' edit --value-file "$WORK/long" a key
 ok "edit: a file that is not there" exits 1 'No such file' edit --value-file "$WORK/none" a key

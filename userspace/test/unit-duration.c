@@ -107,30 +107,41 @@ static void test_prints(void)
 /* 2026-11-20T22:55:00Z; the queue's clock is at 1,000 s. */
 #define NOW (1795215300ull * S)
 #define QUEUE_NOW (1000 * S)
+#define DAY 86400
 
 static const struct {
 	const char *text;
 	int err;
 	uint64_t at;
+	bool is_past;
 } instants[] = {
 	{ "clock:0", 0, 0 },
 	{ "clock:1m30s", 0, 90 * S },
 	{ "clock:1500ms", 0, 1500000000 },
 	{ "@1795215300", 0, QUEUE_NOW },
 	{ "@1795215310.5", 0, QUEUE_NOW + 21 * S / 2 },
-	{ "@1795215290", 0, QUEUE_NOW - 10 * S },
-	{ "@0", 0, 0 },
+	{ "@1795215290", 0, QUEUE_NOW - 10 * S, true },
+	{ "@1795215299.9", 0, QUEUE_NOW - S / 10, true },
+	{ "@0", 0, 0, true },
 	{ "22:56Z", 0, QUEUE_NOW + 60 * S },
 	{ "22:55:01Z", 0, QUEUE_NOW + S },
 	{ "2026-11-20T22:56Z", 0, QUEUE_NOW + 60 * S },
 	{ "2026-11-20 22:56:30Z", 0, QUEUE_NOW + 90 * S },
 	{ "2026-11-21Z", 0, QUEUE_NOW + 65 * 60 * S },
 	{ "2028-02-29T00:00Z", 0, QUEUE_NOW + 40179900 * S },
-	{ "1960-01-01T00:00Z", 0, 0 },
+	{ "1960-01-01T00:00Z", 0, 0, true },
+	{ "2026-11-20Z", 0, 0, true },
+	{ "2026-11-20T22:54Z", 0, QUEUE_NOW - 60 * S, true },
+	/* A time of day that is over is one of tomorrow. */
+	{ "22:55Z", 0, QUEUE_NOW },
+	{ "22:54Z", 0, QUEUE_NOW + (DAY - 60) * S },
+	{ "22:54:59Z", 0, QUEUE_NOW + (DAY - 1) * S },
+	{ "00:00Z", 0, QUEUE_NOW + 65 * 60 * S },
 	/* TZ is two hours ahead of UTC. */
 	{ "2026-11-21T00:56", 0, QUEUE_NOW + 60 * S },
 	{ "2026-11-21 00:56", 0, QUEUE_NOW + 60 * S },
 	{ "00:56", 0, QUEUE_NOW + 60 * S },
+	{ "00:54", 0, QUEUE_NOW + (DAY - 60) * S },
 	{ "@99999999999999999999", -ERANGE },
 	{ "clock:999999999d", -ERANGE },
 	{ "", -EINVAL },
@@ -157,6 +168,7 @@ static const struct {
 
 int main(void)
 {
+	bool is_past;
 	uint64_t ns;
 	size_t i;
 	int err;
@@ -176,12 +188,25 @@ int main(void)
 	tzset();
 	for (i = 0; i < ARRAY_SIZE(instants); i++) {
 		ns = 12345;
-		err = parse_instant(instants[i].text, NOW, QUEUE_NOW, &ns);
-		if (!ok(err == instants[i].err && (err || ns == instants[i].at),
+		err = parse_instant(instants[i].text, NOW, QUEUE_NOW, &ns, &is_past);
+		if (!ok(err == instants[i].err &&
+			(err || (ns == instants[i].at && is_past == instants[i].is_past)),
 			"instant \"%s\"", instants[i].text))
-			printf("#  err %d, %llu ns\n", err, (unsigned long long)ns);
+			printf("#  err %d, %llu ns, %s\n", err, (unsigned long long)ns,
+			       is_past ? "past" : "to come");
 	}
-	ok(parse_instant("@1795215301", NOW, UINT64_MAX - 5, &ns) == -ERANGE,
+	ok(!parse_instant("22:55Z", NOW + 59 * S, QUEUE_NOW, &ns, &is_past) && !is_past &&
+	   ns == QUEUE_NOW - 59 * S, "the present minute is not over");
+	ok(!parse_instant("22:55:59Z", NOW + 59 * S + 5, QUEUE_NOW, &ns, &is_past) && !is_past &&
+	   ns == QUEUE_NOW - 5, "nor is the present second");
+	ok(!parse_instant("22:55:58Z", NOW + 59 * S, QUEUE_NOW, &ns, &is_past) &&
+	   ns == QUEUE_NOW + (DAY - 1) * S, "but the one before is");
+	ok(parse_instant("@1795215301", NOW, UINT64_MAX - 5, &ns, &is_past) == -ERANGE,
 	   "an instant beyond the queue's clock is refused, and does not wrap");
+	/* Summer time begins in the night: 23 hours later it is the same time of day. */
+	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+	tzset();
+	ok(!parse_instant("11:59", 1806145200ull * S, QUEUE_NOW, &ns, &is_past) && !is_past &&
+	   ns == QUEUE_NOW + (23 * 3600 - 60) * S, "a day of 23 hours");
 	return done_testing();
 }
