@@ -10,6 +10,7 @@
 
 #include "cmd.h"
 #include "escape.h"
+#include "read_clock.h"
 #include "restore.h"
 #include "saved_dir.h"
 #include "saved_queue.h"
@@ -45,6 +46,14 @@ static void print_loaded(const struct restorer *r, const char *path, const struc
 	}
 }
 
+/* If the wall clock went back, as that of a machine without a battery does, no time has passed. */
+static uint64_t since_save(const struct saved_queue *queue)
+{
+	uint64_t now = read_clock(CLOCK_REALTIME);
+
+	return now > queue->saved_at ? now - queue->saved_at : 0;
+}
+
 /* Returns an exit status. */
 static int restore_items(struct kwq *q, const struct saved_reader *saved, const char *path,
 			 const char *name, const struct load *load)
@@ -62,6 +71,7 @@ static int restore_items(struct kwq *q, const struct saved_reader *saved, const 
 			message("%s: changed while it was loaded", path);
 			return STATUS_FAILED;
 		}
+		saved_item_pass(&saved->queue, &item, since_save(&saved->queue));
 		err = restore_item(&r, &item);
 	}
 	if (!err)
@@ -168,10 +178,12 @@ static int load_file(const char *path, const char *queue, const struct load *loa
 		return STATUS_FAILED;
 	}
 	wrong = saved_open(&saved, fd);
-	if (wrong)
+	if (wrong) {
 		message("%s: %s; nothing was loaded", path, wrong);
-	else
+	} else {
+		saved_queue_pass(&saved.queue, since_save(&saved.queue));
 		status = load_queue(&saved, path, queue, load);
+	}
 	saved_close(&saved);
 	close(fd);
 	if (status || !load->remove)

@@ -18,6 +18,7 @@
 #include "escape.h"
 #include "item_list.h"
 #include "key_progress.h"
+#include "read_clock.h"
 #include "saved.h"
 #include "saved_dir.h"
 #include "saved_queue.h"
@@ -65,7 +66,18 @@ static void end_if_stopped(void)
 /* The clock is looked at after so many keys. */
 enum { PROGRESS_STEP = 256 };
 
-static int write_items(struct kwq *q, struct saved_writer *w, struct key_progress *progress)
+/* How long the save has lasted, on the clock of the queue. */
+static uint64_t since(uint64_t begun, const struct saved_queue *queue)
+{
+	return queue->clockid == KWQ_CLOCK_ID_MANUAL ? 0 : read_clock(CLOCK_BOOTTIME) - begun;
+}
+
+/*
+ * The file has one time for all items, that of @begun, but a list takes time. So a wait is counted
+ * from there, and no key is ready early for that (D5).
+ */
+static int write_items(struct kwq *q, struct saved_writer *w, const struct saved_queue *queue,
+		       uint64_t begun, struct key_progress *progress)
 {
 	static struct item_list list;	/* too large for the stack */
 	const struct kwq_listed *listed;
@@ -79,6 +91,8 @@ static int write_items(struct kwq *q, struct saved_writer *w, struct key_progres
 		if (stopped)
 			return -EINTR;
 		item = saved_item_of(listed);
+		if (item.state & KWQ_IS_WAITING)
+			item.due_in += since(begun, queue);
 		ret = saved_put(w, &item, key);
 		if (ret)
 			return ret;
@@ -90,6 +104,7 @@ static int write_items(struct kwq *q, struct saved_writer *w, struct key_progres
 
 static int write_queue(struct kwq *q, FILE *to, struct key_progress *progress, uint64_t *nr)
 {
+	uint64_t begun = read_clock(CLOCK_BOOTTIME);
 	struct saved_queue queue;
 	struct saved_writer w;
 	int err;
@@ -98,7 +113,7 @@ static int write_queue(struct kwq *q, FILE *to, struct key_progress *progress, u
 	if (!err)
 		err = saved_begin(&w, to, &queue);
 	if (!err)
-		err = write_items(q, &w, progress);
+		err = write_items(q, &w, &queue, begun, progress);
 	if (!err)
 		err = saved_end(&w);
 	if (!err)

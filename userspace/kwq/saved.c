@@ -165,6 +165,44 @@ struct saved_item saved_item_of(const struct kwq_listed *listed)
 	return item;
 }
 
+static uint64_t left_after(uint64_t left, uint64_t ns)
+{
+	return left > ns ? left - ns : 0;
+}
+
+static uint64_t age_after(uint64_t age, uint64_t ns)
+{
+	uint64_t sum;
+
+	if (age == KWQ_AGE_UNKNOWN)
+		return age;
+	return __builtin_add_overflow(age, ns, &sum) || sum > INT64_MAX ? INT64_MAX : sum;
+}
+
+void saved_queue_pass(struct saved_queue *queue, uint64_t ns)
+{
+	if (queue->clockid == KWQ_CLOCK_ID_MANUAL || !(queue->state & KWQ_STATE_PAUSED) ||
+	    queue->paused_for == UINT64_MAX)
+		return;
+	queue->paused_for = left_after(queue->paused_for, ns);
+	if (!queue->paused_for)
+		queue->state &= ~KWQ_STATE_PAUSED;
+}
+
+void saved_item_pass(const struct saved_queue *queue, struct saved_item *item, uint64_t ns)
+{
+	if (queue->clockid == KWQ_CLOCK_ID_MANUAL)
+		return;
+	if (item->state & KWQ_IS_WAITING) {
+		item->waiting_for = age_after(item->waiting_for, ns);
+		item->due_in = left_after(item->due_in, ns);
+	}
+	if (item->state & (KWQ_IS_READY | KWQ_IS_PROCESSING))
+		item->dirty_for = age_after(item->dirty_for, ns);
+	if (item->state & KWQ_IS_DEAD)
+		item->dead_for = age_after(item->dead_for, ns);
+}
+
 uint32_t saved_rank(const struct saved_item *item)
 {
 	switch (item->order_of) {

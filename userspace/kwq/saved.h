@@ -14,7 +14,7 @@
 
 /* Beside KWQ_STATE_SHUT_DOWN and KWQ_STATE_PAUSED, the queue's properties. */
 struct saved_queue {
-	uint64_t saved_at;	/* ns since 1970 */
+	uint64_t saved_at;	/* ns since 1970; times of items are relative to it */
 	uint64_t max_items;
 	uint64_t max_bytes;
 	uint64_t lease;
@@ -74,6 +74,10 @@ int saved_end(struct saved_writer *w);
 
 /* The item of a list, as it will be restored. A processing item is ready, and comes first. */
 struct saved_item saved_item_of(const struct kwq_listed *listed);
+
+/* A queue and an item as they are @ns later. A queue with a manual clock does not age by itself. */
+void saved_queue_pass(struct saved_queue *queue, uint64_t ns);
+void saved_item_pass(const struct saved_queue *queue, struct saved_item *item, uint64_t ns);
 
 /*
  * Where an item belongs in a restore. First those that were handed out, because they are ahead of

@@ -173,6 +173,43 @@ static void test_listed(void)
 	ok(item.dirty_for == KWQ_AGE_UNKNOWN, "M1: an age that is not known is saved as such");
 }
 
+/* U8: time goes on while a queue is in its file. */
+static void test_pass(void)
+{
+	struct saved_queue real = { .state = KWQ_STATE_PAUSED, .paused_for = 9 };
+	struct saved_queue manual = { .clockid = KWQ_CLOCK_ID_MANUAL, .state = KWQ_STATE_PAUSED };
+	struct saved_item item = {
+		.state = KWQ_IS_READY | KWQ_IS_WAITING,
+		.dirty_for = 1, .waiting_for = 2, .due_in = 7,
+	};
+	struct saved_item dead = { .state = KWQ_IS_DEAD, .dead_for = UINT64_MAX - 1 };
+	struct saved_item unknown = { .state = KWQ_IS_READY, .dirty_for = KWQ_AGE_UNKNOWN };
+
+	saved_item_pass(&manual, &item, 5);
+	is_number(item.due_in, 7, "a manual clock does not go on");
+	saved_item_pass(&real, &item, 5);
+	is_number(item.due_in, 2, "a wait is shorter");
+	is_number(item.waiting_for, 7, "and has lasted longer");
+	is_number(item.dirty_for, 6, "so has the time in which it was ready");
+	is_number(item.dead_for, 0, "it is not dead");
+	saved_item_pass(&real, &item, 5);
+	is_number(item.due_in, 0, "a wait that is over is due");
+	saved_item_pass(&real, &dead, 5);
+	ok(dead.dead_for == INT64_MAX, "an age does not wrap");
+	saved_item_pass(&real, &unknown, 5);
+	ok(unknown.dirty_for == KWQ_AGE_UNKNOWN, "and is not known later");
+	saved_queue_pass(&real, 5);
+	is_number(real.paused_for, 4, "a pause is shorter");
+	saved_queue_pass(&real, 5);
+	ok(!(real.state & KWQ_STATE_PAUSED), "or over");
+	manual.paused_for = 1;
+	saved_queue_pass(&manual, 5);
+	is_number(manual.paused_for, 1, "but not by a manual clock");
+	real = (struct saved_queue){ .state = KWQ_STATE_PAUSED, .paused_for = UINT64_MAX };
+	saved_queue_pass(&real, 5);
+	ok(real.paused_for == UINT64_MAX, "nor if it has no end");
+}
+
 int main(void)
 {
 	unsigned char *whole;
@@ -190,6 +227,7 @@ int main(void)
 	test_damage(whole, len);
 	test_change(whole, len);
 	test_listed();
+	test_pass();
 	free(whole);
 	unlink(path);
 	return done_testing();
