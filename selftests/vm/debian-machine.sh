@@ -163,6 +163,7 @@ units_are_right() {
 
 unit_starts() {
 	write_job && units_are_right && systemctl start "$UNIT" && same "$(systemctl is-active "$UNIT")" active &&
+		same "$(of_unit OOMPolicy)" continue &&
 		same "$(kwq ls -l | awk '$NF == "svc" { print $1, $2, $3 }')" 'rwxrwx--- root kwq' &&
 		[[ $(of_unit StatusText) == '0 of 2 jobs run; '* ]]
 }

@@ -42,6 +42,15 @@ same "the rule's group is the one that is made" \
 	"$(sed -nE 's/.*GROUP="([^"]*)".*/\1/p' "$ROOT$PREFIX/lib/udev/rules.d/60-kwq.rules")" \
 	"$(sed -nE 's/^g ([^ ]*) .*/\1/p' "$ROOT$PREFIX/lib/sysusers.d/kwq.conf")"
 
+# ini SETTING: the setting in a unit on standard input.
+ini() {
+	sed -n "s/^$1=//p"
+}
+# Otherwise systemd ends the whole worker when the kernel kills one of its jobs for want of memory.
+same "U7: the unit goes on without a job that needed too much memory" \
+	"$(ini OOMPolicy <"$ROOT$PREFIX/lib/systemd/system/kwq-run@.service")" continue
+same "U7: so does the one of README.md" "$(sed -n '/^ExecStart=kwq run/,/^```/p' "$SRC/../README.md" | ini OOMPolicy)" continue
+
 ok "the script can be run" test -x "$ROOT$PREFIX/lib/kwq/replace-module"
 same "the rule starts the unit" \
 	"$(sed -nE 's/.*ENV\{SYSTEMD_WANTS\}\+="([^"]*)".*/\1/p' "$ROOT$PREFIX/lib/udev/rules.d/60-kwq.rules")" \
