@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "add_result.h"
 #include "cmd.h"
@@ -53,7 +54,51 @@ static int submit(struct path_adder *a, unsigned int first, size_t at)
 	return kwq_add_batch_wait_within(a->q, &batch, *a->stop ? 0 : WAIT_NS);
 }
 
-int path_adder_flush(struct path_adder *a)
+static bool was_removed(const struct path_adder *a)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	return !queue_is_fd(a->queue) && !kwq_stat(a->q, &st) && st.state & KWQ_STATE_UNLINKED;
+}
+
+/*
+ * Goes on with the next queue of that name, as kwq run does, and waits until there is one. Returns
+ * 0 or a negative errno value.
+ */
+static int follow_name(struct path_adder *a)
+{
+	const struct timespec pause = { .tv_nsec = 100 * NS_PER_MS };
+	struct kwq *next;
+	int err;
+
+	while ((err = open_queue(&next, a->queue, KWQ_RIGHT_WRITE)) == -ENOENT) {
+		if (*a->stop)
+			return -EINTR;
+		if (!a->is_removed)
+			message("%s: removed; waiting until a queue of that name exists", a->queue);
+		a->is_removed = true;
+		nanosleep(&pause, NULL);
+	}
+	if (err)
+		return err;
+	message("%s: exists again", a->queue);
+	a->is_removed = false;
+	kwq_close(a->q);
+	a->q = next;
+	return 0;
+}
+
+/* Drops the first keys, which are added. The rest stays, for a message of how much it is. */
+static void forget_added(struct path_adder *a, unsigned int first, size_t at)
+{
+	memmove(a->entries, a->entries + first, (a->nr - first) * sizeof(a->entries[0]));
+	memmove(a->keys, a->keys + at, a->bytes - at);
+	a->nr -= first;
+	a->bytes -= at;
+}
+
+/* Adds all keys. Returns 0, -EAGAIN if the queue was removed meanwhile, or another error. */
+static int add_all(struct path_adder *a)
 {
 	unsigned int first = 0, end;
 	size_t at = 0;
@@ -64,6 +109,8 @@ int path_adder_flush(struct path_adder *a)
 		if (taken == -ETIMEDOUT || taken == -EINTR) {
 			if (*a->stop)
 				break;
+			if (was_removed(a))
+				return -EAGAIN;
 			continue;
 		}
 		if (taken < 0)
@@ -74,14 +121,25 @@ int path_adder_flush(struct path_adder *a)
 			report(a, a->keys + at, a->entries[first].key_len, a->results[first]);
 		}
 	}
+	/* Nobody may ever get what was added to such a queue. */
+	if (first && was_removed(a))
+		return -EAGAIN;
+	forget_added(a, first, at);
+	return a->nr ? -EINTR : 0;
+}
+
+int path_adder_flush(struct path_adder *a)
+{
+	int err;
+
+	while ((err = add_all(a)) == -EAGAIN) {
+		err = follow_name(a);
+		if (err)
+			break;
+	}
 	if (a->verbose || a->json)
 		fflush(stdout);
-	/* The rest stays, for a message of how much it is. */
-	memmove(a->entries, a->entries + first, (a->nr - first) * sizeof(a->entries[0]));
-	memmove(a->keys, a->keys + at, a->bytes - at);
-	a->nr -= first;
-	a->bytes -= at;
-	return a->nr ? -EINTR : 0;
+	return err;
 }
 
 int path_adder_add(struct path_adder *a, const char *path)

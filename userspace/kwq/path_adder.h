@@ -21,6 +21,7 @@ struct path_adder {
 	bool verbose, json;		/* prints what becomes of each key */
 	const atomic_bool *stop;	/* once set, nothing waits any more */
 	unsigned long long failed;	/* keys that were refused */
+	bool is_removed;		/* there is no queue of that name */
 
 	unsigned int nr;
 	size_t bytes;
@@ -37,8 +38,9 @@ struct path_adder {
 int path_adder_add(struct path_adder *a, const char *path);
 
 /*
- * Adds what is collected. Returns 0, or a negative errno value that ends everything: -EINTR if
- * there was no room and @stop was set.
+ * Adds what is collected. If the queue was removed, adds it to the next one of that name, and waits
+ * for that one. Returns 0, or a negative errno value that ends everything: -EINTR if there was no
+ * room, or no queue, and @stop was set.
  */
 int path_adder_flush(struct path_adder *a);
 

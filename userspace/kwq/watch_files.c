@@ -207,8 +207,8 @@ static int complain_watch(const struct watching *w, int err)
 		/* A message has said which folder cannot be opened. */
 		return STATUS_FAILED;
 	case -EINTR:
-		message("%s: the queue is full: %u paths or more are not added", w->adder.queue,
-			w->adder.nr);
+		message("%s: the queue is %s: %u paths or more are not added", w->adder.queue,
+			w->adder.is_removed ? "removed" : "full", w->adder.nr);
 		return STATUS_FAILED;
 	default:
 		return complain(w->adder.queue, err);
