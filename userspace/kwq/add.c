@@ -71,13 +71,26 @@ static int fill(void *entry, const char *key, size_t len, const void *context)
 	return len;
 }
 
+static bool by_name;		/* the queue, and not by a descriptor */
+
 /* With --wait: when to stop waiting for room, for all keys together. */
 static bool waits;
 static uint64_t room_deadline = KWQ_NO_DEADLINE;
 
+/* Nobody can open a removed queue, and its workers serve the next one of that name. */
+static bool was_removed(const struct kwq *q)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	return by_name && !kwq_stat(q, &st) && st.state & KWQ_STATE_UNLINKED;
+}
+
 static int submit(struct kwq *q, const struct kwq_batch *batch)
 {
-	return waits ? kwq_add_batch_wait(q, batch, room_deadline) : kwq_add_batch(q, batch);
+	int taken = waits ? kwq_add_batch_wait(q, batch, room_deadline) : kwq_add_batch(q, batch);
+
+	/* Asked only now, because the queue may be removed between any question and the add. */
+	return taken > 0 && was_removed(q) ? -ENOENT : taken;
 }
 
 /* All extras are equal. */
@@ -139,6 +152,9 @@ static const char *refusal(int err)
 		return extra.value_len || common.flags & KWQ_ADD_VALUE ?
 		       "the queue has no values, or no groups: kwq create --values --groups" :
 		       "the queue has no groups: kwq create --groups";
+	if (err == -ENOENT)
+		return "the queue was removed, so nobody may get these keys: "
+		       "add them again to the next one";
 	return NULL;
 }
 
@@ -302,6 +318,7 @@ static int add_main(int argc, char **argv)
 		verb.submit = submit_with_extras;
 
 	q = must_open_queue(queue, KWQ_RIGHT_WRITE);
+	by_name = !queue_is_fd(queue);
 	if (common.flags & KWQ_ADD_RATE_LIMITED)
 		must_have_limiters(q, queue);
 	must_have_extras();
