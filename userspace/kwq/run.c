@@ -397,7 +397,7 @@ const struct command command_run = {
 	"                            them, and end; the file begins with\n"
 	"                            #!/usr/bin/kwq run --shebang QUEUE -- CMD\n"
 	"  -q, --quiet               print no messages about single keys\n"
-	"  -v, --verbose             print a message about each retry, too\n"
+	"  -v, --verbose             print a message about each failure, however many\n"
 	"  -h, --help\n"
 	"\n"
 	"{.} is the key without its extension, {/} its last part, {/.} both of these,\n"

@@ -12,7 +12,10 @@
 #include "cmd.h"
 #include "duration.h"
 #include "fate.h"
+#include "histogram.h"
+#include "item_first.h"
 #include "joblog.h"
+#include "read_clock.h"
 #include "retry.h"
 #include "worker_run.h"
 
@@ -135,17 +138,62 @@ static int add_again_and_done(struct run *run, struct job_item *it, uint64_t *de
 	return job_add_again_and_done(it, *delay, added);
 }
 
+/*
+ * Finds out when the next try comes, if the queue's limiters have chosen. Returns false if the item
+ * cannot be asked: that of a shared queue may be on another machine.
+ */
+static bool ask_delay(struct run *run, const struct job_item *it, uint64_t *delay)
+{
+	static struct item_first found;	/* too large for the stack */
+
+	if (item_of_key(run->q, it->key, it->item.key_len, false, &found) <= 0)
+		return false;
+	*delay = found.item.state & KWQ_IS_WAITING ? found.item.due_in : 0;
+	return true;
+}
+
+/* Rounds to three digits, because the queue's answer lacks the moments since the add. */
+static uint64_t three_digits(uint64_t ns)
+{
+	uint64_t unit = 1;
+
+	while (ns / unit >= 1000)
+		unit *= 10;
+	return (ns + unit / 2) / unit * unit;
+}
+
+static void describe_retry(struct run *run, const struct job_item *it, uint64_t delay,
+			   char *to, size_t size)
+{
+	char time[SHORT_TIME_SIZE];
+
+	if (run->options.use_limiters && !ask_delay(run, it, &delay))
+		snprintf(to, size, "after the delay of the queue's limiters");
+	else if (delay)
+		snprintf(to, size, "in %s", short_time(time, three_digits(delay)));
+	else
+		snprintf(to, size, "at once");
+}
+
 static void tell_of_retry(struct run *run, const struct job_item *it, const char *why,
 			  uint64_t delay)
 {
-	if (!run->options.verbose)
+	enum tell tell = TELL_LINE;
+	char when[60];
+
+	if (run->options.quiet)
 		return;
-	if (run->options.use_limiters)
-		tell_of(run, it, "%s; attempt %u after the delay of the queue's limiters", why,
-			it->attempt + 1);
-	else
-		tell_of(run, it, "%s; attempt %u in %.3g s", why, it->attempt + 1,
-			(double)delay / NS_PER_S);
+	/* Too many keys for one command are the failure of none of them. */
+	if (it->job->exec_error && !run->options.verbose)
+		return;
+	if (!run->options.verbose)
+		tell = tell_limit_take(&run->told, read_clock(CLOCK_MONOTONIC));
+	if (tell == TELL_NOTHING)
+		return;
+	tell_of_untold(run);
+	describe_retry(run, it, delay, when, sizeof(when));
+	tell_of(run, it, "%s; attempt %u %s%s", why, it->attempt + 1, when, tell == TELL_LAST ?
+		"; for a while, further failures are only counted (--verbose prints each)" : "");
 }
 
 /* Adds the item again, or reports why that failed. */

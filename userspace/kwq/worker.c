@@ -192,6 +192,7 @@ int work(const struct run_options *options)
 		return status;
 	service_tell(run, "READY=1");
 	loop(run);
+	tell_of_untold(run);
 	if (run->skipped && !run->options.quiet)
 		message("%s: %llu not run, because %s has them", run->options.queue,
 			(unsigned long long)run->skipped, run->options.joblog);

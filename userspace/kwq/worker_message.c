@@ -24,7 +24,7 @@ void stop_for(struct run *run, int status, const char *what, const char *why)
 
 void tell_of(struct run *run, const struct job_item *it, const char *format, ...)
 {
-	char key[ESCAPED_SIZE(KWQ_KEY_MAX)], text[200];
+	char key[ESCAPED_SIZE(KWQ_KEY_MAX)], text[300];
 	struct journal_job fields;
 	va_list args;
 
@@ -42,6 +42,18 @@ void tell_of(struct run *run, const struct job_item *it, const char *format, ...
 	progress_hide(&run->progress);
 	message("%s: %s: %s", run->options.queue,
 		escape_text(key, it->key, it->item.key_len), text);
+}
+
+void tell_of_untold(struct run *run)
+{
+	uint64_t untold = tell_limit_untold(&run->told);
+
+	if (!untold)
+		return;
+	progress_hide(&run->progress);
+	message("%s: %llu more failure%s had no line of %s own (--verbose prints each)",
+		run->options.queue, (unsigned long long)untold, untold == 1 ? "" : "s",
+		untold == 1 ? "its" : "their");
 }
 
 const char *describe_end(int status, char *to, size_t size)

@@ -19,6 +19,7 @@
 #include "resume.h"
 #include "retry.h"
 #include "settings.h"
+#include "tell_limit.h"
 #include "timeouts.h"
 #include "worker.h"
 
@@ -59,6 +60,7 @@ struct run {
 	struct progress_counts counts;
 	uint64_t ended_well, ended_badly;	/* jobs that count for --halt */
 	struct progress progress;
+	struct tell_limit told;	/* the lines about keys that are retried */
 	struct retry_table failures;
 	struct resume_table resume;
 	uint64_t skipped;	/* items that the job log has settled */
@@ -95,6 +97,9 @@ void stop_for(struct run *run, int status, const char *what, const char *why);
 /* Prints a message about a key, unless --quiet is given. */
 void tell_of(struct run *run, const struct job_item *it, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* Says how many failures had no line, if some had none. */
+void tell_of_untold(struct run *run);
 
 /* Prints "exit status 3" or "killed by signal 9 (Killed)" to @to, and returns it. */
 const char *describe_end(int status, char *to, size_t size);
