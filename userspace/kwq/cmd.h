@@ -47,7 +47,7 @@ extern const struct command command_create, command_open, command_ls,
 	command_peek, command_kick, command_edit, command_status, command_watch_files,
 	command_kill, command_restart, command_follow, command_events,
 	command_bury, command_run_ctl, command_limits, command_keep, command_sync,
-	command_term, command_share, command_cancel;
+	command_term, command_share, command_cancel, command_log;
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 

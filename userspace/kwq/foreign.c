@@ -46,7 +46,8 @@ static const struct {
 	/* Jobs. */
 	{ " work worker exec xargs each foreach ", "run" },
 	{ " parallel -S ", "run-ctl --jobs" },
-	{ " log logs tail output -c -t ", "follow" },
+	{ " logs finished history ", "log" },
+	{ " tail output -c -t ", "follow" },
 	{ " -k signal ", "kill" },
 	{ " inotify watch-dir watchfiles ", "watch-files" },
 	{ " metrics prometheus ", "exporter" },
@@ -76,7 +77,7 @@ static const struct {
 	{ "run", " --pipe --pipepart --pipe-part ", "kwq's option is --stdin" },
 	{ "run", " --progress ", "not needed: a terminal shows it; see --eta and --bar" },
 	{ "run", " --results --res ",
-	  "a command can write to a file named by the variable KWQ_KEY" },
+	  "kwq's option is --log" },
 	{ "run", " --tmpdir ", "kwq uses the folder of the variable TMPDIR" },
 	{ "run", " -t ", "kwq's option is --verbose" },
 	{ "run", " -S --sshlogin --sshloginfile --slf ",

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +22,6 @@ const char joblog_head[] =
 	"Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\t"
 	"Attempt\tAbandoned\tOutcome\tKey";
 
-/* Numbers of columns, from 0. */
-enum { COLUMN_OUTCOME = 11, COLUMN_KEY };
-
 static const char *const outcomes[JOBLOG_OUTCOMES] = {
 	[JOBLOG_DONE] = "done",
 	[JOBLOG_RETRY] = "retry",
@@ -36,10 +32,10 @@ static const char *const outcomes[JOBLOG_OUTCOMES] = {
 };
 
 /*
- * Writes a whole line or, on a full disk, nothing: a torn line would merge with the
- * next one. If another process has appended behind a torn line, that line stays.
+ * A torn line would merge with the next one. If another process has appended behind a torn line,
+ * that line stays.
  */
-static int write_line(int fd, const char *line, size_t len)
+int joblog_append(int fd, const char *line, size_t len)
 {
 	ssize_t written;
 	struct stat st;
@@ -84,7 +80,7 @@ static int write_head(int fd)
 
 	memcpy(line, joblog_head, sizeof(line));
 	line[sizeof(line) - 1] = '\n';
-	return write_line(fd, line, sizeof(line));
+	return joblog_append(fd, line, sizeof(line));
 }
 
 int joblog_open(const char *path)
@@ -99,7 +95,7 @@ int joblog_open(const char *path)
 		if (!st.st_size)
 			err = write_head(fd);
 		else if (is_torn(path, &st))
-			err = write_line(fd, "\n", 1);
+			err = joblog_append(fd, "\n", 1);
 	}
 	if (err) {
 		close(fd);
@@ -108,7 +104,7 @@ int joblog_open(const char *path)
 	return fd;
 }
 
-static void print_line(FILE *to, const struct joblog_entry *entry)
+void joblog_print(FILE *to, const struct joblog_entry *entry)
 {
 	char name[HOST_NAME_MAX + 1] = "";
 
@@ -137,36 +133,41 @@ int joblog_write(int fd, const struct joblog_entry *entry)
 	to = open_memstream(&line, &len);
 	if (!to)
 		return -ENOMEM;
-	print_line(to, entry);
+	joblog_print(to, entry);
 	err = ferror(to);
-	err = fclose(to) || err ? -ENOMEM : write_line(fd, line, len);
+	err = fclose(to) || err ? -ENOMEM : joblog_append(fd, line, len);
 	free(line);
 	return err;
 }
 
-int joblog_parse(const char *line, size_t len, enum joblog_outcome *outcome, const char **key)
+bool joblog_split(const char *line, size_t len, struct joblog_column columns[JOBLOG_COLUMNS])
 {
-	const char *end = line + len, *tab, *name = NULL;
-	size_t name_len = 0;
-	int column;
+	const char *end = line + len, *tab;
+	int i;
 
-	for (column = 0; column < COLUMN_KEY; column++) {
+	for (i = 0; i < JOBLOG_KEY; i++) {
 		tab = memchr(line, '\t', end - line);
 		if (!tab)
-			return -EINVAL;
-		if (column == COLUMN_OUTCOME) {
-			name = line;
-			name_len = tab - line;
-		}
+			return false;
+		columns[i] = (struct joblog_column){ .text = line, .len = tab - line };
 		line = tab + 1;
 	}
+	columns[i] = (struct joblog_column){ .text = line, .len = end - line };
 	/* A key is never empty. */
-	if (line == end || memchr(line, '\t', end - line))
+	return line < end && !memchr(line, '\t', end - line);
+}
+
+int joblog_parse(const char *line, size_t len, enum joblog_outcome *outcome, const char **key)
+{
+	struct joblog_column columns[JOBLOG_COLUMNS];
+	const struct joblog_column *name = &columns[JOBLOG_OUTCOME];
+
+	if (!joblog_split(line, len, columns))
 		return -EINVAL;
-	*key = line;
+	*key = columns[JOBLOG_KEY].text;
 	for (*outcome = 0; *outcome < JOBLOG_OUTCOMES; ++*outcome)
-		if (strlen(outcomes[*outcome]) == name_len &&
-		    !memcmp(outcomes[*outcome], name, name_len))
+		if (strlen(outcomes[*outcome]) == name->len &&
+		    !memcmp(outcomes[*outcome], name->text, name->len))
 			return 0;
 	return -EINVAL;
 }

@@ -6,8 +6,10 @@
 #ifndef KWQ_JOBLOG_H
 #define KWQ_JOBLOG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* The fate of the key. */
 enum joblog_outcome {
@@ -38,6 +40,18 @@ struct joblog_entry {
 /* The first line, without its newline. */
 extern const char joblog_head[];
 
+/* Its columns. */
+enum {
+	JOBLOG_SEQ, JOBLOG_HOST, JOBLOG_STARTED, JOBLOG_RUNTIME, JOBLOG_SENT, JOBLOG_RECEIVED,
+	JOBLOG_EXIT, JOBLOG_SIGNAL, JOBLOG_COMMAND, JOBLOG_ATTEMPT, JOBLOG_ABANDONED,
+	JOBLOG_OUTCOME, JOBLOG_KEY, JOBLOG_COLUMNS,
+};
+
+struct joblog_column {
+	const char *text;	/* not ended by NUL */
+	size_t len;
+};
+
 /*
  * Opens the log for appending, and writes the header line if the log is empty. Ends a last line
  * that was torn. Returns the descriptor or a negative errno value.
@@ -49,6 +63,18 @@ int joblog_open(const char *path);
  * fails, no part of the line remains. Returns 0 or a negative errno value.
  */
 int joblog_write(int fd, const struct joblog_entry *entry);
+
+/* Prints the line. */
+void joblog_print(FILE *to, const struct joblog_entry *entry);
+
+/*
+ * Appends bytes to a log as joblog_write() does: all or, on a full disk, none. Returns 0 or a
+ * negative errno value.
+ */
+int joblog_append(int fd, const char *bytes, size_t len);
+
+/* Splits a line, without its newline. Returns false for one that is not whole. */
+bool joblog_split(const char *line, size_t len, struct joblog_column columns[JOBLOG_COLUMNS]);
 
 /*
  * Parses a line of @len bytes, without its newline. *key receives the key, as escape_text()

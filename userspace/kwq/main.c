@@ -22,7 +22,7 @@ static const struct command *const commands[] = {
 	&command_drain, &command_rm, &command_save, &command_load,
 	&command_keep, &command_sync, &command_share,
 	&command_run, &command_run_ctl,
-	&command_follow, &command_kill, &command_restart, &command_bury,
+	&command_follow, &command_log, &command_kill, &command_restart, &command_bury,
 	&command_watch_files,
 	&command_configure, &command_forget, &command_requeues, &command_dead,
 	&command_advance, &command_top, &command_events, &command_exporter,

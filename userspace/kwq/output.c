@@ -160,11 +160,13 @@ static int open_pipe(struct stream *s)
 {
 	int ends[2];
 
-	if (!s->line) {
+	/* Both stay for the next job of the slot. */
+	if (!s->line)
 		s->line = malloc(OUTPUT_LINE_MAX);
-		if (!s->line)
-			return -ENOMEM;
-	}
+	if (!s->tail)
+		s->tail = malloc(OUTPUT_TAIL);
+	if (!s->line || !s->tail)
+		return -ENOMEM;
 	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
 	/* Only our end is non-blocking: the job's end is a file description of its own. */
@@ -186,6 +188,7 @@ int stream_open(struct stream *s, enum output_mode mode, int target)
 	s->copy = -1;
 	s->written = 0;
 	s->filled = 0;
+	s->tail_len = 0;
 	switch (mode) {
 	case OUTPUT_GROUP:
 		return open_file(s);
@@ -252,10 +255,26 @@ static int write_tagged(struct stream *s, const char *bytes, size_t len)
 	return pieces.err;
 }
 
+static void keep_tail(struct stream *s, const char *bytes, size_t len)
+{
+	size_t kept;
+
+	if (len >= OUTPUT_TAIL) {
+		bytes += len - OUTPUT_TAIL;
+		len = OUTPUT_TAIL;
+	}
+	kept = s->tail_len + len <= OUTPUT_TAIL ? s->tail_len : OUTPUT_TAIL - len;
+	memmove(s->tail, s->tail + s->tail_len - kept, kept);
+	memcpy(s->tail + kept, bytes, len);
+	s->tail_len = kept + len;
+}
+
 /* After an error nothing more is written: output after a gap would hide the gap. */
 static int stream_write(struct stream *s, const char *bytes, size_t len)
 {
 	s->written += len;
+	if (s->tail)
+		keep_tail(s, bytes, len);
 	if (s->err)
 		return 0;
 	if (s->to_journal)
@@ -373,6 +392,37 @@ int stream_flush(struct stream *s, enum output_mode mode)
 	if (s->fd < 0)
 		return 0;
 	return mode == OUTPUT_GROUP ? flush_file(s) : flush_pipe(s);
+}
+
+static size_t read_tail(int fd, char to[OUTPUT_TAIL])
+{
+	struct stat st;
+	ssize_t got;
+
+	if (fd < 0 || fstat(fd, &st))
+		return 0;
+	got = pread(fd, to, OUTPUT_TAIL, st.st_size > OUTPUT_TAIL ? st.st_size - OUTPUT_TAIL : 0);
+	return got < 0 ? 0 : got;
+}
+
+size_t stream_tail(const struct stream *s, enum output_mode mode, char to[OUTPUT_TAIL])
+{
+	const char *newline;
+	size_t len, part;
+
+	if (output_is_piped(mode)) {
+		len = s->tail_len;
+		memcpy(to, s->tail, len);
+	} else {
+		len = read_tail(s->fd, to);
+	}
+	/* More came before, so the first line may lack its begin. */
+	newline = len == OUTPUT_TAIL ? memchr(to, '\n', len - 1) : NULL;
+	if (!newline)
+		return len;
+	part = newline + 1 - to;
+	memmove(to, to + part, len - part);
+	return len - part;
 }
 
 int stream_copy(struct stream *s, enum output_mode mode)

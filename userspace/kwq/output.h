@@ -18,7 +18,10 @@ enum output_mode {
 	OUTPUT_JOURNAL,	/* as OUTPUT_LINE, but each line is an entry of the journal */
 };
 
-enum { OUTPUT_LINE_MAX = 16384 };
+enum {
+	OUTPUT_LINE_MAX = 16384,
+	OUTPUT_TAIL = 4096,	/* the most that stream_tail() returns */
+};
 
 /* One of the two output streams of a job. */
 struct stream {
@@ -30,6 +33,8 @@ struct stream {
 	uint64_t written;	/* the bytes of output in complete lines, without OUTPUT_GROUP */
 	size_t filled;
 	char *line;	/* OUTPUT_LINE: an incomplete line, up to OUTPUT_LINE_MAX */
+	char *tail;	/* OUTPUT_LINE: the last bytes of the output, up to OUTPUT_TAIL */
+	size_t tail_len;
 	struct journal_job journal;	/* OUTPUT_JOURNAL: the fields of each line */
 	bool to_journal;
 	const char *tag;	/* printed before each line, with a tab; NULL: none */
@@ -83,6 +88,12 @@ int output_check_room(int fd);
  * knows.
  */
 uint64_t stream_bytes(const struct stream *s, enum output_mode mode);
+
+/*
+ * Copies the last whole lines of the output of a job that has ended, of at most OUTPUT_TAIL bytes;
+ * of a longer line its end. Returns their length; 0 with OUTPUT_PASS.
+ */
+size_t stream_tail(const struct stream *s, enum output_mode mode, char to[OUTPUT_TAIL]);
 
 /* The folder for the files of OUTPUT_GROUP. */
 const char *output_folder(void);

@@ -18,12 +18,13 @@ enum {
 	OPT_RETRY_MAX, OPT_ON_FAIL, OPT_DROP_ON, OPT_DEAD_ON, OPT_ATTEMPTS, OPT_JOBLOG,
 	OPT_NO_PROGRESS, OPT_HALT, OPT_NICE, OPT_DELAY, OPT_LOAD, OPT_MEMFREE, OPT_TIMEOUT,
 	OPT_KILL_AFTER, OPT_CONFIG, OPT_RESUME, OPT_RESUME_FAILED, OPT_ETA, OPT_BAR,
-	OPT_SHEBANG, OPT_TAG, OPT_TAGSTRING, OPT_DRY_RUN,
+	OPT_SHEBANG, OPT_TAG, OPT_TAGSTRING, OPT_DRY_RUN, OPT_LOG, OPT_LOG_KEEP,
 };
 
 #define NOT_GIVEN UINT64_MAX
 #define RETRY_MAX (300 * NS_PER_S)
 #define KILL_AFTER (10 * NS_PER_S)
+#define LOG_KEEP (7 * 86400 * NS_PER_S)
 
 static const struct option run_options[] = {
 	{ "jobs", required_argument, NULL, 'j' },
@@ -42,6 +43,8 @@ static const struct option run_options[] = {
 	{ "drop-on", required_argument, NULL, OPT_DROP_ON },
 	{ "dead-on", required_argument, NULL, OPT_DEAD_ON },
 	{ "max-attempts", required_argument, NULL, OPT_ATTEMPTS },
+	{ "log", required_argument, NULL, OPT_LOG },
+	{ "log-keep", required_argument, NULL, OPT_LOG_KEEP },
 	{ "joblog", required_argument, NULL, OPT_JOBLOG },
 	{ "resume", no_argument, NULL, OPT_RESUME },
 	{ "resume-failed", no_argument, NULL, OPT_RESUME_FAILED },
@@ -186,6 +189,12 @@ static void parse_option(struct run_options *o, int opt)
 	case OPT_ATTEMPTS:
 		o->fate.attempts_max = must_parse_number("--max-attempts", optarg, 1, INT32_MAX);
 		break;
+	case OPT_LOG:
+		o->log = optarg;
+		break;
+	case OPT_LOG_KEEP:
+		o->log_keep = must_parse_duration("--log-keep", optarg);
+		break;
 	case OPT_JOBLOG:
 		o->joblog = optarg;
 		break;
@@ -259,6 +268,16 @@ static void choose_delays(struct run_options *o)
 		usage("--retry-max is less than --retry-after");
 }
 
+static void choose_log(struct run_options *o)
+{
+	if (o->log && o->output == OUTPUT_PASS)
+		usage("--log needs --output group, line or journal: kwq run must see the output");
+	if (o->log_keep == NOT_GIVEN)
+		o->log_keep = LOG_KEEP;
+	else if (!o->log)
+		usage("--log-keep needs --log");
+}
+
 static void check_statuses(const struct fate_options *fate)
 {
 	int i;
@@ -309,6 +328,7 @@ static int run_main(int argc, char **argv)
 		.retry_after = NOT_GIVEN,
 		.retry_max = NOT_GIVEN,
 		.kill_after = NOT_GIVEN,
+		.log_keep = NOT_GIVEN,
 		.gate.loadavg = "/proc/loadavg",
 		.gate.meminfo = "/proc/meminfo",
 	};
@@ -332,6 +352,7 @@ static int run_main(int argc, char **argv)
 	if (o.resume && !o.joblog)
 		usage("--resume and --resume-failed need --joblog");
 	choose_delays(&o);
+	choose_log(&o);
 	check_statuses(&o.fate);
 	if (o.kill_after == NOT_GIVEN)
 		o.kill_after = KILL_AFTER;
@@ -387,6 +408,8 @@ const struct command command_run = {
 	"      --max-attempts N      failure N makes it dead, or drops it with --on-fail drop\n"
 	"      --timeout DURATION    end a job that runs for longer, by SIGTERM ...\n"
 	"      --kill-after DURATION ... and so long after that by SIGKILL (10s)\n"
+	"      --log DIR             keep the status and last output of each job, for kwq log\n"
+	"      --log-keep DURATION   ... at least this long (7d)\n"
 	"      --joblog FILE         append a line for each job that ends\n"
 	"      --resume              skip keys that FILE has as done, dead or dropped\n"
 	"      --resume-failed       skip keys that FILE has as done\n"
@@ -420,7 +443,7 @@ const struct command command_run = {
 	"      --timeout DURATION  end a job that runs for longer\n"
 	"      --halt now|soon,fail=N\n"
 	"                          end after N jobs that failed; now kills the others\n"
-	"      --joblog FILE       append a line for each job that ends\n"
+	"      --log DIR           keep status and output of each job, for kwq log\n"
 	"  -q, --quiet             print no messages about single keys\n"
 	"      --help=all          all options\n"
 	"\n"

@@ -322,6 +322,21 @@ static uint64_t bytes_sent(const struct run *run, const struct job_item *it)
 	}
 }
 
+static int log_with_output(struct run *run, const struct job *job,
+			   const struct joblog_entry *entry)
+{
+	char tails[2][OUTPUT_TAIL];
+	struct log_output output[2];
+	int i;
+
+	for (i = 0; i < 2; i++)
+		output[i] = (struct log_output){
+			.bytes = tails[i],
+			.len = stream_tail(&job->streams[i], run->options.output, tails[i]),
+		};
+	return log_folder_write(&run->log, job->started_real + job->runtime, entry, output);
+}
+
 static int log_item(struct run *run, const struct job_item *it, int status)
 {
 	const struct job *job = it->job;
@@ -340,12 +355,15 @@ static int log_item(struct run *run, const struct job_item *it, int status)
 		.key = it->key,
 		.key_len = it->item.key_len,
 	};
-	int err;
+	int err = 0;
 
 	entry.command = job_command(job, it, &form);
 	if (!entry.command)
 		return -ENOMEM;
-	err = joblog_write(run->joblog, &entry);
+	if (run->joblog >= 0)
+		err = joblog_write(run->joblog, &entry);
+	if (run->options.log && !err)
+		err = log_with_output(run, job, &entry);
 	if (entry.command != form.command)
 		free(entry.command);
 	return err;
@@ -356,10 +374,10 @@ void log_job(struct run *run, const struct job *job, int status)
 	unsigned int i;
 	int err = 0;
 
-	for (i = 0; run->joblog >= 0 && i < job->nr && !err; i++)
+	for (i = 0; (run->joblog >= 0 || run->options.log) && i < job->nr && !err; i++)
 		err = log_item(run, &job->items[i], status);
 	if (err)
-		stop_for(run, STATUS_FAILED, run->options.joblog, strerror(-err));
+		stop_for(run, STATUS_FAILED, "cannot log a job", strerror(-err));
 }
 
 /* The command is too long with this key or its value, or with so many keys. */

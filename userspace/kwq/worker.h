@@ -40,6 +40,8 @@ struct run_options {
 	struct fate_options fate;
 	uint64_t timeout, kill_after;	/* ns that a job may run, and then has to end */
 	const char *joblog;
+	const char *log;	/* the folder of --log; NULL: none */
+	uint64_t log_keep;	/* ns */
 	enum resume_mode resume;
 	struct gate_options gate;
 	struct halt_spec halt;

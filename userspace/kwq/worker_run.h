@@ -15,6 +15,7 @@
 #include "gate.h"
 #include "job.h"
 #include "lease.h"
+#include "log_folder.h"
 #include "progress.h"
 #include "resume.h"
 #include "retry.h"
@@ -41,6 +42,7 @@ struct run {
 	int urgent;		/* an epoll for signals, losses and requests, which cannot wait */
 	int losses;		/* in it: an epoll for jobs whose items were taken back */
 	struct control control;
+	struct log_folder log;	/* of --log */
 	struct lease_timer leases;
 	struct timeouts timeouts;
 	bool has_extras;	/* the module has values or groups */
@@ -153,7 +155,10 @@ void give_back_all(struct run *run, struct job *job);
  */
 void give_up(struct run *run, struct job_item *it, const char *why);
 
-/* Writes a line to the --joblog for each item. @status is as of wait(2). */
+/*
+ * Writes a line for each item to the --joblog, and to the --log with its output. @status is as of
+ * wait(2).
+ */
 void log_job(struct run *run, const struct job *job, int status);
 
 /* Gives an item the outcome that it has in the job log of --resume. */

@@ -123,6 +123,20 @@ static int open_joblog(struct run *run)
 	return STATUS_FAILED;
 }
 
+static int open_log(struct run *run)
+{
+	int err;
+
+	if (!run->options.log)
+		return STATUS_OK;
+	err = log_folder_open(&run->log, run->options.log, run->options.log_keep,
+			      read_clock(CLOCK_REALTIME));
+	if (!err)
+		return STATUS_OK;
+	message("--log %s: %s", run->options.log, strerror(-err));
+	return STATUS_FAILED;
+}
+
 int set_up(struct run *run)
 {
 	int err;
@@ -137,6 +151,8 @@ int set_up(struct run *run)
 	make_room(run);
 	run->room = -1;
 	err = open_joblog(run);
+	if (!err)
+		err = open_log(run);
 	if (err)
 		return err;
 	run->epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -5,7 +5,7 @@
 . ./tap.sh
 
 COMMANDS='create open ls stat add get done extend remove cancel len save load keep sync shutdown drain rm run run-ctl pause resume term configure forget requeues
-	dead advance top exporter keys peek kick edit status watch-files kill restart follow events bury limits share'
+	dead advance top exporter keys peek kick edit status watch-files kill restart follow log events bury limits share'
 
 # exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
 exits() {
@@ -89,7 +89,7 @@ kick-job|kick
 pause-tube|pause
 list-tubes|ls
 stats-tube|stat
-log|follow
+logs|log
 clean|dead drop --all
 stash|pause
 start|resume
@@ -341,6 +341,9 @@ wrong '--dead-on 1,,2: must be statuses' run --dead-on 1,,2 a -- true
 wrong '--drop-on and --dead-on both name status 5' run --drop-on 3-6 --dead-on 5 a -- true
 wrong '--on-fail done: must be retry, dead or drop' run --on-fail 'done' a -- true
 wrong '--timeout x: must be a duration' run --timeout x a -- true
+wrong '--log needs --output' run --log d --output pass a -- true
+wrong '--log-keep needs --log' run --log-keep 1d a -- true
+wrong '--log-keep x: must be a duration' run --log d --log-keep x a -- true
 wrong '--resume and --resume-failed need --joblog' run --resume a -- true
 wrong '--resume and --resume-failed need --joblog' run --resume-failed a -- true
 wrong '--eta and --bar are forms of' run --no-progress --bar a -- true
@@ -364,6 +367,37 @@ ok "get from what is no queue" exits 1 'get: fd:0: not a queue' get fd:0
 ok "run on what is no queue" exits 1 'run: fd:0: not a queue' run fd:0 -- true
 ok "a joblog that cannot be opened" exits 1 '/nonexistent/log: No such file' \
 	run --joblog /nonexistent/log a -- true
+
+# kwq log reads the files of kwq run --log: see unit-log-folder.c.
+wrong 'DIR is missing' log
+wrong '--count 0: must be' log -n 0 d
+wrong '--json has all' log --json --long d
+ok "log of no folder" exits 1 '/nonexistent: No such file' log /nonexistent
+ok "log of a folder without logs" exits 1 "$WORK: no log of kwq run --log" log -H "$WORK"
+mkdir "$WORK/log"
+head='Seq	Host	Starttime	JobRuntime	Send	Receive	Exitval	Signal	Command	Attempt	Abandoned	Outcome	Key'
+printf '%s\n' "$head" '1	h	1795200000.500000	2.250000	0	9	0	0	true	1	0	done	a' \
+	' 1	all is' ' 1	well' '2	h	1795200001.000000	0.001000	0	9	-1	9	true	2	0	dead	b\tc' >"$WORK/log/2026-11-20.log"
+printf '%s\n' "$head" '1	h	1795300000.000000	100.000000	0	9	3	0	true	25	1	retry	a' ' 1	half' ' 2	no \\ space' '7	torn' \
+	' 1	of nobody' '2	h	1795300100.000000	0.000000	0	9	3	0	true	26	1	dead	a' >"$WORK/log/2026-11-21.log"
+echo 'not a log' >"$WORK/log/notes"
+logged() {
+	TZ=UTC "$KWQ" log "$@" "$WORK/log" 2>&1
+}
+row_a='2026-11-20 18:40:00    2.25s exit 0       1 done    a'
+row_b='2026-11-20 18:40:01      1ms signal 9     2 dead    b\tc'
+row_c='2026-11-21 22:26:40    1m40s exit 3      25 retry   a'
+row_d='2026-11-21 22:28:20        0 exit 3      26 dead    a'
+same "log: all jobs, the oldest first" "$(logged)" \
+	"$(printf '%s\n' 'STARTED              RUNTIME STATUS     TRY OUTCOME KEY' "$row_a" "$row_b" "$row_c" "$row_d")"
+same "log --failed" "$(logged -H --failed)" "$(printf '%s\n' "$row_b" "$row_c" "$row_d")"
+same "log -n" "$(logged -H -n 2)" "$(printf '%s\n' "$row_c" "$row_d")"
+same "log -n: there are fewer" "$(logged -H --failed -n 9)" "$(printf '%s\n' "$row_b" "$row_c" "$row_d")"
+same "log -l: with their output" "$(logged -Hl -n 3)" \
+	"$(printf '%s\n' "$row_b" "$row_c" '    half' '    no \\ space' "$row_d")"
+same "log of a key: with its output" "$(TZ=UTC "$KWQ" log -H "$WORK/log" $'b\tc' none)" "$row_b"
+same "log --json" "$("$KWQ" log --json --failed -n 2 "$WORK/log" | head -n 1)" \
+	'{"started_ns":1795300000000000000,"runtime_ns":100000000000,"exit":3,"attempt":25,"abandoned":1,"outcome":"retry","key":"a","stdout":"half\u000a","stderr":"no \\ space\u000a"}'
 
 # Without the module.
 if [ -e /dev/kwq ]; then

@@ -33,7 +33,7 @@ completes() {
 }
 
 ok "it is registered" complete -p kwq
-ok "commands" completes 'create|open|ls|stat|status|limits|len|keys|peek|kick|edit|save|load|keep|sync|share|pause|resume|term|add|get|done|extend|remove|cancel|shutdown|drain|rm|run|run-ctl|follow|kill|restart|bury|watch-files|configure|forget|requeues|dead|advance|top|events|exporter|--help|--version' ''
+ok "commands" completes 'create|open|ls|stat|status|limits|len|keys|peek|kick|edit|save|load|keep|sync|share|pause|resume|term|add|get|done|extend|remove|cancel|shutdown|drain|rm|run|run-ctl|follow|log|kill|restart|bury|watch-files|configure|forget|requeues|dead|advance|top|events|exporter|--help|--version' ''
 ok "commands that begin so" completes 'done|drain|dead' d
 ok "queues" completes 'jobs|two words' len ''
 ok "queues that begin so" completes jobs add --quiet j
@@ -67,6 +67,8 @@ ok "then folders" completes "$WORK/bin" watch-files jobs "$WORK/b"
 ok "and more of them" completes "$WORK/bin" watch-files --initial jobs /tmp "$WORK/b"
 ok "values of --events" completes 'moved,deleted' watch-files --events moved,d
 ok "no queue where a pattern is due" completes '' watch-files --exclude ''
+ok "folders of log" completes "$WORK/bin" log --failed "$WORK/b"
+ok "then keys" completes '' log /tmp ''
 ok "signals of kill" completes 'USR1|USR2' kill -s U
 ok "queues of follow" completes 'jobs|two words' follow ''
 ok "queues of events" completes 'jobs|two words' events -v ''

@@ -420,8 +420,43 @@ static void test_eta(void)
 	ok(fits, "never wider than the terminal");
 }
 
+static char tail[OUTPUT_TAIL];
+
+static size_t tail_of(enum output_mode mode, const char *text)
+{
+	struct stream s = { 0 };
+	size_t len;
+
+	new_target();
+	stream_open(&s, mode, target);
+	child_writes(&s, text);
+	stream_flush(&s, mode);
+	len = stream_tail(&s, mode, tail);
+	stream_started(&s);
+	stream_close(&s);
+	return len;
+}
+
+static void test_tail(enum output_mode mode, const char *name)
+{
+	static char text[3 * OUTPUT_TAIL + 1];
+
+	ok(!tail_of(mode, ""), "%s: the tail of nothing", name);
+	ok(tail_of(mode, "one\ntwo\n") == 8 && !memcmp(tail, "one\ntwo\n", 8),
+	   "%s: of little is all", name);
+	memset(text, 'x', 3 * OUTPUT_TAIL);
+	text[3 * OUTPUT_TAIL - 1] = '\n';
+	ok(tail_of(mode, text) == OUTPUT_TAIL, "%s: of a long line its end", name);
+	text[2 * OUTPUT_TAIL + 10] = '\n';
+	text[3 * OUTPUT_TAIL - 10] = '\n';
+	ok(tail_of(mode, text) == OUTPUT_TAIL - 11, "%s: of much the last whole lines", name);
+}
+
 int main(void)
 {
+	test_tail(OUTPUT_GROUP, "group");
+	test_tail(OUTPUT_LINE, "line");
+
 	test_lines();
 	test_long_line();
 	test_group();
