@@ -95,6 +95,19 @@ int complain(const char *queue, int err);
 /* As complain(), for a call that got no key, or waited in vain until all were done. */
 int complain_no_key(struct kwq *q, const char *queue, int err);
 
+/* Why a queue hands out nothing of what it has, for people; NULL if it does. */
+const char *what_holds_back(const struct kwq_stat *st);
+
+/*
+ * Whether a wait without a word would be taken for a hang: the user is at a terminal. Such a wait
+ * is interrupted after this time, in ns, and tell_of_wait() says what the command waits for.
+ */
+bool has_watcher(void);
+#define TELL_OF_WAIT_AFTER UINT64_C(1000000000)
+
+/* Says that the command waits for @what, and why that may last. */
+void tell_of_wait(const struct kwq *q, const char *queue, const char *what);
+
 /* As complain(), for a call with one key: -EINVAL means an empty one. */
 int complain_key(const char *queue, int err);
 

@@ -38,6 +38,37 @@ static int shutdown_main(int argc, char **argv)
 	return err ? complain(queue, err) : STATUS_OK;
 }
 
+/* Adds ", 3 dead" to the text. */
+static void append_count(char *text, size_t size, uint64_t count, const char *state)
+{
+	size_t len = strlen(text);
+
+	if (count)
+		snprintf(text + len, size - len, "%s%llu %s", len ? ", " : "",
+			 (unsigned long long)count, state);
+}
+
+static int drain(struct kwq *q, const char *queue, uint64_t timeout)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	char keys[100] = "";
+	int err;
+
+	if (!has_watcher() || timeout <= TELL_OF_WAIT_AFTER)
+		return kwq_shut_down_with_drain_within(q, timeout);
+	err = kwq_shut_down_with_drain_within(q, TELL_OF_WAIT_AFTER);
+	if (err != -ETIMEDOUT)
+		return err;
+	if (!kwq_stat(q, &st)) {
+		append_count(keys, sizeof(keys), st.ready, "ready");
+		append_count(keys, sizeof(keys), st.processing, "processing");
+	}
+	tell_of_wait(q, queue, keys[0] ? keys : "the last keys");
+	if (timeout != KWQ_NO_DEADLINE)
+		timeout -= TELL_OF_WAIT_AFTER;
+	return kwq_shut_down_with_drain_within(q, timeout);
+}
+
 static int drain_main(int argc, char **argv)
 {
 	const char *queue, *shared, *timeout = NULL;
@@ -62,18 +93,8 @@ static int drain_main(int argc, char **argv)
 			queue, shared);
 		return STATUS_FAILED;
 	}
-	err = kwq_shut_down_with_drain_within(q, timeout_ns);
+	err = drain(q, queue, timeout_ns);
 	return err ? complain_no_key(q, queue, err) : STATUS_OK;
-}
-
-/* Adds ", 3 dead" to the text. */
-static void append_count(char *text, size_t size, uint64_t count, const char *state)
-{
-	size_t len = strlen(text);
-
-	if (count)
-		snprintf(text + len, size - len, "%s%llu %s", len ? ", " : "",
-			 (unsigned long long)count, state);
 }
 
 /*

@@ -47,6 +47,7 @@ struct getter {
 	bool value;
 	bool wants_extras;
 	bool finish;
+	bool tells_of_wait;	/* has not done so yet */
 	bool no_sigpipe;	/* was ignored before, so EPIPE is an error */
 	struct delivery delivery;
 
@@ -134,12 +135,12 @@ static int finish_items(struct getter *g, int nr, uint32_t flags)
 	return done == nr ? 0 : -EIO;
 }
 
-static int fetch(struct getter *g)
+static int fetch_until(struct getter *g, uint64_t deadline)
 {
 	struct kwq_get_args req = {
 		.size = sizeof(req),
 		.flags = g->nonblock ? KWQ_GET_NONBLOCK : 0,
-		.deadline = g->deadline,
+		.deadline = deadline,
 		.get = {
 			.entries = kwq_ptr(g->got),
 			.keys = kwq_ptr(g->bytes),
@@ -154,6 +155,24 @@ static int fetch(struct getter *g)
 		req.get.extra_size = sizeof(g->extras[0]);
 	}
 	return kwq_get_batch(g->q, &req);
+}
+
+static int fetch(struct getter *g)
+{
+	uint64_t soon;
+	int nr;
+
+	if (!g->tells_of_wait)
+		return fetch_until(g, g->deadline);
+	soon = kwq_deadline(g->q, TELL_OF_WAIT_AFTER);
+	if (soon >= g->deadline)
+		return fetch_until(g, g->deadline);
+	nr = fetch_until(g, soon);
+	if (nr != -ETIMEDOUT)
+		return nr;
+	g->tells_of_wait = false;
+	tell_of_wait(g->q, g->queue, "a key");
+	return fetch_until(g, g->deadline);
 }
 
 /* Whether --all ended as expected: nothing is left to get. */
@@ -264,6 +283,7 @@ static int get_main(int argc, char **argv)
 		g.deadline = kwq_deadline(g.q, timeout_ns);
 	else if (!g.nonblock)
 		g.deadline = KWQ_NO_DEADLINE;
+	g.tells_of_wait = !g.nonblock && !g.quiet && has_watcher();
 	delivery_begin(&g.delivery, STDOUT_FILENO);
 	/* The items are given back before the command ends. */
 	if (signal(SIGPIPE, SIG_IGN) == SIG_IGN)

@@ -196,23 +196,42 @@ const char *meaning(int err)
 	}
 }
 
+const char *what_holds_back(const struct kwq_stat *st)
+{
+	if (st->state & KWQ_STATE_TERM_OVER)
+		return "the queue's term is over, until kwq term sets a later one";
+	if (st->state & KWQ_STATE_PAUSED)
+		return "the queue is paused, until kwq resume";
+	if (st->blocked && st->blocked == st->ready)
+		return "all ready keys wait for their groups, which are at their limits";
+	return NULL;
+}
+
 int complain_no_key(struct kwq *q, const char *queue, int err)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
+	const char *why;
 
 	if ((err != -EAGAIN && err != -ETIMEDOUT) || kwq_stat(q, &st))
 		return complain(queue, err);
-	if (st.state & KWQ_STATE_TERM_OVER)
-		message("%s: %s: the queue's term is over, until kwq term sets a later one", queue,
-			meaning(err));
-	else if (st.state & KWQ_STATE_PAUSED)
-		message("%s: %s: the queue is paused, until kwq resume", queue, meaning(err));
-	else if (st.blocked && st.blocked == st.ready)
-		message("%s: %s: all ready keys wait for their groups, which are at their limits",
-			queue, meaning(err));
-	else
+	why = what_holds_back(&st);
+	if (!why)
 		return complain(queue, err);
+	message("%s: %s: %s", queue, meaning(err), why);
 	return status_of(err);
+}
+
+bool has_watcher(void)
+{
+	return isatty(STDERR_FILENO);
+}
+
+void tell_of_wait(const struct kwq *q, const char *queue, const char *what)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	const char *why = kwq_stat(q, &st) ? NULL : what_holds_back(&st);
+
+	message("%s: waiting for %s%s%s", queue, what, why ? ": " : "", why ? why : "");
 }
 
 int status_of(int err)

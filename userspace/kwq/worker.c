@@ -94,6 +94,45 @@ static void look_around(struct run *run)
 		find_queue(run);
 }
 
+/*
+ * Says why nothing runs, once the worker has been idle for a second: a paused queue would look like
+ * one without keys, and the worker like one that hangs. Asks again every second, because a pause
+ * may come later.
+ */
+static void tell_of_idle(struct run *run)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	uint64_t now = read_clock(CLOCK_MONOTONIC);
+	const char *why;
+
+	if (!run->has_watcher)
+		return;
+	if (run->counts.running || run->removed || run->stopping || run->over) {
+		run->idle_since = 0;
+		return;
+	}
+	if (!run->idle_since)
+		run->idle_since = now;
+	if (now - run->idle_since < TELL_OF_WAIT_AFTER || kwq_stat(run->q, &st))
+		return;
+	run->idle_since = now;
+	why = what_holds_back(&st);
+	if (why && why != run->idle_told) {
+		progress_hide(&run->progress);
+		message("%s: waiting: %s", run->options.queue, why);
+	}
+	run->idle_told = why;
+}
+
+static int idle_timeout(const struct run *run)
+{
+	uint64_t now = read_clock(CLOCK_MONOTONIC), due = run->idle_since + TELL_OF_WAIT_AFTER;
+
+	if (!run->idle_since)
+		return -1;
+	return due > now ? (int)((due - now + NS_PER_MS - 1) / NS_PER_MS) : 0;
+}
+
 /* The lesser of two timeouts. A negative one never comes. */
 static int earlier(int a, int b)
 {
@@ -115,7 +154,7 @@ static int timeout(struct run *run)
 		run->empty_ms = run->empty_ms * 2 < EMPTY_MS_LAST ?
 			run->empty_ms * 2 : EMPTY_MS_LAST;
 	}
-	return earlier(draw, earlier(empty, held));
+	return earlier(earlier(draw, idle_timeout(run)), earlier(empty, held));
 }
 
 static void take_event(struct run *run, uint64_t data)
@@ -166,6 +205,7 @@ static void loop(struct run *run)
 			look_around(run);
 		watch_queue(run);
 		draw_progress(run);
+		tell_of_idle(run);
 		/* Each of these calls may write. The write may block, and a signal may
 		 * arrive meanwhile.
 		 */

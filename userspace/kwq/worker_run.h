@@ -62,6 +62,9 @@ struct run {
 	struct progress_counts counts;
 	uint64_t ended_well, ended_badly;	/* jobs that count for --halt */
 	struct progress progress;
+	bool has_watcher;	/* who is told why nothing runs: see tell_of_idle() */
+	uint64_t idle_since;	/* or since the last look; monotonic ns, 0: a job runs */
+	const char *idle_told;	/* the last reason that was told */
 	struct tell_limit told;	/* the lines about keys that are retried */
 	struct retry_table failures;
 	struct resume_table resume;

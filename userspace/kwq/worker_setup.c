@@ -197,6 +197,7 @@ int set_up(struct run *run)
 		return STATUS_FAILED;
 	}
 	write_watch(run->urgent, take_urgent_in_write, run);
+	run->has_watcher = !run->options.quiet && has_watcher();
 	if (!run->options.no_progress && run->options.output != OUTPUT_PASS)
 		progress_init(&run->progress, run->options.progress, read_clock(CLOCK_MONOTONIC));
 	return STATUS_OK;

@@ -330,13 +330,32 @@ static int list_items(int fd, struct kwq_list_items_args *args)
 	return nr;
 }
 
-static int get(int fd)
+/* A wait that ends is over at once. Any other is left to a signal. */
+static int wait_until(uint64_t deadline)
+{
+	if (deadline == KWQ_NO_DEADLINE)
+		pause();
+	return fail(ETIMEDOUT);
+}
+
+static int get(int fd, const struct kwq_get_args *args)
 {
 	struct queue queue;
 
 	if (find(&queue, opened[fd]) && queue.stat.state & KWQ_STATE_SHUT_DOWN)
 		return fail(ESHUTDOWN);
-	return fail(EAGAIN);
+	return args->flags & KWQ_GET_NONBLOCK ? fail(EAGAIN) : wait_until(args->deadline);
+}
+
+/* Only a queue that hands nothing out has keys for ever. */
+static int drain(int fd, const struct kwq_drain_args *args)
+{
+	struct queue queue;
+
+	if (find(&queue, opened[fd]) &&
+	    queue.stat.state & (KWQ_STATE_PAUSED | KWQ_STATE_TERM_OVER))
+		return wait_until(args->deadline);
+	return 0;
 }
 
 static int config(struct kwq_config *to)
@@ -364,12 +383,13 @@ static int ask(int fd, unsigned long request, void *arg)
 	case KWQ_IOC_RESTORE:
 		return take_batch(&((struct kwq_batch_args *)arg)->batch, KWQ_RESTORED);
 	case KWQ_IOC_GET:
-		return get(fd);
+		return get(fd, arg);
 	case KWQ_IOC_LIST_ITEMS:
 		return list_items(fd, arg);
 	case KWQ_IOC_REMOVE:
 		return find_none(&((struct kwq_batch_args *)arg)->batch);
 	case KWQ_IOC_DRAIN:
+		return drain(fd, arg);
 	case KWQ_IOC_FOLLOW:
 	case KWQ_IOC_TERM:
 		return 0;

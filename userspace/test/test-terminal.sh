@@ -68,6 +68,40 @@ ok "top on a terminal" has '\e[?1049h' < <(on_terminal --out --until jobs top </
 ok "top has no colours" has_not '\e[3' < <(on_terminal --out --until jobs top </dev/null)
 ok "top --json on a terminal" has '{"time_ns":' < <(on_terminal --out --until '}' top --json --interval 1ns </dev/null)
 
+# ---- Waits that would look like a hang ----
+
+cat >>"$KWQ_TEST_QUEUES" <<'END'
+paused state=4 ready=2 processing=1
+over state=8 ready=1
+open ready=0
+END
+paused='the queue is paused, until kwq resume'
+over="the queue's term is over, until kwq term sets a later one"
+# waits_for TEXT ARGUMENT...: on a terminal the command says so, and goes on waiting; elsewhere it says nothing.
+waits_for() {
+	local text=$1
+	shift
+
+	same "$1: says what it waits for" "$(on_terminal --until "${text: -9}" "$@" </dev/null | grep -o 'kwq: .*')" "$text"
+}
+waits_for "kwq: get: paused: waiting for a key: $paused" get paused
+waits_for "kwq: get: over: waiting for a key: $over" get over
+same "get: says so before a long time is over" "$(on_terminal get --timeout 1h over </dev/null)" \
+	"$(printf '%s\n' "kwq: get: over: waiting for a key: $over" "kwq: get: over: timed out: $over")"
+waits_for 'kwq: get: open: waiting for a key' get -a open
+waits_for "kwq: drain: paused: waiting for 2 ready, 1 processing: $paused" drain paused
+waits_for "kwq: drain: over: waiting for 1 ready: $over" drain over
+export KWQ_TEST_CLOCK=1000000000
+waits_for "kwq: run: paused: waiting: $paused" run --no-progress paused -- true
+waits_for "kwq: run: over: waiting: $over" run --no-progress over -- true
+unset KWQ_TEST_CLOCK
+same "get: a short wait says only how it ended" "$(on_terminal get --timeout 1s paused </dev/null)" \
+	"kwq: get: paused: timed out: $paused"
+same "drain: as well" "$(on_terminal drain --timeout 500ms paused </dev/null)" "kwq: drain: paused: timed out: $paused"
+same "get --quiet says nothing" "$(on_terminal get -q --timeout 1h paused </dev/null)" ''
+# In a script nobody watches, and a second call might miss an event.
+same "get: nothing if standard error is a file" "$("$FAKE" get --timeout 1h paused 2>&1)" "kwq: get: paused: timed out: $paused"
+
 # ---- Progress of many keys ----
 
 export KWQ_TEST_CLOCK=1000000000
