@@ -16,7 +16,7 @@
 
 enum {
 	OPT_AFTER = OPT_FIRST, OPT_AT, OPT_PAST, OPT_IF_WAITING, OPT_END_WAIT, OPT_RATE_LIMITED,
-	OPT_DEBOUNCE, OPT_WAIT, OPT_VALUE, OPT_VALUE_FILE, OPT_KEEP_VALUE,
+	OPT_DEBOUNCE, OPT_WAIT, OPT_VALUE, OPT_VALUE_FILE, OPT_KEEP_VALUE, OPT_REFUSED,
 };
 
 static const struct option add_options[] = {
@@ -33,6 +33,7 @@ static const struct option add_options[] = {
 	{ "keep-value", no_argument, NULL, OPT_KEEP_VALUE },
 	{ "priority", required_argument, NULL, 'p' },
 	{ "wait", optional_argument, NULL, OPT_WAIT },
+	{ "refused", required_argument, NULL, OPT_REFUSED },
 	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
@@ -275,6 +276,9 @@ static int add_main(int argc, char **argv)
 			if (wait)
 				wait_ns = must_parse_duration("--wait", wait);
 			break;
+		case OPT_REFUSED:
+			options.refused = optarg;
+			break;
 		case 'g':
 			parse_group(optarg);
 			break;
@@ -354,6 +358,7 @@ const struct command command_add = {
 	"      --keep-value      a key that carries a value keeps it\n"
 	"  -p, --priority N      -32 to 31; the highest is handed out first (0)\n"
 	"      --wait[=DURATION] wait for room while the queue is full, for DURATION in all\n"
+	"      --refused FILE    append the keys that are refused, to add them again\n"
 	KEY_HELP,
 	.brief =
 	"      --after DURATION   ready after DURATION: 1.5s, 1m30s, 500ms\n"
@@ -366,6 +371,7 @@ const struct command command_add = {
 	"      --value VALUE      what the keys carry\n"
 	"  -p, --priority N       -32 to 31; the highest is handed out first (0)\n"
 	"      --wait[=DURATION]  wait for room while the queue is full\n"
+	"      --refused FILE     append the keys that are refused, to add them again\n"
 	"  -0, --null             keys on standard input end with NUL, not with newline\n"
 	"  -v, --verbose          print the result of each key\n"
 	"      --json             print the results as one JSON object per line\n"

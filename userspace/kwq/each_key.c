@@ -2,7 +2,9 @@
 #include "each_key.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -14,6 +16,9 @@ enum {
 	BATCH_ENTRIES = 256,
 	BATCH_BYTES = 16 * KWQ_KEY_MAX,
 	ENTRY_SIZE_MAX = sizeof(struct kwq_add_entry),
+	/* How many keys with one reason have a line. */
+	LINES_MAX = 10,
+	REASONS_MAX = 16,
 };
 
 /* The current batch, and the origin of its keys. */
@@ -26,6 +31,11 @@ struct collector {
 	struct key_progress progress;
 	int status;
 	int over;		/* the error that ended everything, or 0 */
+	FILE *refused;		/* gets the refused keys; NULL: nobody wants them */
+	struct {
+		int err;
+		unsigned long long nr;
+	} reasons[REASONS_MAX];
 
 	unsigned int nr;
 	size_t bytes;
@@ -107,6 +117,60 @@ static void print_refusal(const struct collector *c, unsigned long long line,
 	puts("}");
 }
 
+/* Notes a key for --refused. */
+static void keep_refused(struct collector *c, const char *key, size_t len)
+{
+	if (!c->refused || !key)
+		return;
+	if (memchr(key, c->keys.delimiter, len)) {
+		key_progress_hide(&c->progress);
+		message("%s: a key with a newline is not in %s: see --null", c->queue,
+			c->options->refused);
+		return;
+	}
+	fwrite(key, 1, len, c->refused);
+	putc(c->keys.delimiter, c->refused);
+}
+
+/* Whether the next key with this error gets a line. */
+static bool gets_line(struct collector *c, int err)
+{
+	unsigned int i = 0;
+
+	while (i < REASONS_MAX - 1 && c->reasons[i].nr && c->reasons[i].err != err)
+		i++;
+	c->reasons[i].err = err;
+	return ++c->reasons[i].nr <= LINES_MAX || c->options->verbose;
+}
+
+/* Says how many keys had no line. */
+static void sum_up(const struct collector *c)
+{
+	unsigned long long more;
+	unsigned int i;
+
+	for (i = 0; i < REASONS_MAX && c->reasons[i].nr && !c->options->verbose; i++) {
+		more = c->reasons[i].nr - LINES_MAX;
+		if (c->reasons[i].nr > LINES_MAX)
+			message("%s: %llu more key%s: %s", c->queue, more, more == 1 ? "" : "s",
+				why(c, c->reasons[i].err));
+	}
+}
+
+/* A queue that is full of keys which nobody works on stays full until somebody is told. */
+static void tell_of_dead(const struct collector *c)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	bool full = c->over == -ENOSPC || c->over == -ETIMEDOUT;
+	unsigned int i;
+
+	for (i = 0; i < REASONS_MAX; i++)
+		full |= c->reasons[i].nr && c->reasons[i].err == -ENOSPC;
+	if (full && !kwq_stat(c->q, &st) && st.dead)
+		message("%s: %llu of its %llu keys are dead letters: kwq dead ls lists them, and kwq dead drop or kick makes room",
+			c->queue, (unsigned long long)st.dead, (unsigned long long)st.items);
+}
+
 /*
  * Reports an error of the key at line or argument @line. @key is NULL if the input was
  * not a valid key.
@@ -120,7 +184,8 @@ static void refuse(struct collector *c, unsigned long long line, const char *key
 	if (!c->over)
 		c->status = STATUS_FAILED;
 	print_refusal(c, line, key, len, why(c, err));
-	if (c->options->quiet)
+	keep_refused(c, key, len);
+	if (c->options->quiet || !gets_line(c, err))
 		return;
 	key_progress_hide(&c->progress);
 	fprintf(stderr, "kwq: %s: %s: %s %llu: ", command->name, c->queue,
@@ -144,10 +209,11 @@ static void give_up(struct collector *c, int err)
 }
 
 /* Refuses a key after give_up(), or because the call that contained it failed. */
-static void refuse_with_all(const struct collector *c, unsigned long long line,
+static void refuse_with_all(struct collector *c, unsigned long long line,
 			    const char *key, size_t len)
 {
 	print_refusal(c, line, key, len, why_all(c, c->over));
+	keep_refused(c, key, len);
 }
 
 /* Prints the result of a key: a word, or a number. */
@@ -279,11 +345,43 @@ static int next_key(struct collector *c, const char **key, size_t *len)
 
 /*
  * Whether to take another key. After give_up() with --json, keys that were already read
- * still get their objects, but no more input is read.
+ * still get their objects, but no more input is read. With --refused all of it is.
  */
 static bool goes_on(const struct collector *c)
 {
-	return !c->over || (c->options->json && !would_read(c));
+	return !c->over || c->refused || (c->options->json && !would_read(c));
+}
+
+/* Keys of an earlier call may be in the file, so it is appended to. */
+static void must_open_refused(struct collector *c)
+{
+	const char *path = c->options->refused;
+	struct stat in, out;
+
+	if (!path)
+		return;
+	c->refused = fopen(path, "ae");
+	if (!c->refused) {
+		message("--refused %s: %s", path, strerror(errno));
+		exit(STATUS_FAILED);
+	}
+	/* It would never end. */
+	if (!c->keys.arguments && !fstat(STDIN_FILENO, &in) && S_ISREG(in.st_mode) &&
+	    !fstat(fileno(c->refused), &out) && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+		usage("--refused %s: standard input is this file", path);
+}
+
+static void close_refused(struct collector *c)
+{
+	bool failed;
+
+	if (!c->refused)
+		return;
+	failed = ferror(c->refused);
+	if (!fclose(c->refused) && !failed)
+		return;
+	message("--refused %s: %s", c->options->refused, strerror(errno));
+	c->status = STATUS_FAILED;
 }
 
 static void collect(struct collector *c, const char *key, size_t len)
@@ -333,6 +431,7 @@ int each_key(struct kwq *q, const char *queue, const struct key_verb *verb,
 	c.verb = verb;
 	c.options = options;
 	keys_init(&c.keys, argc, argv, options->null);
+	must_open_refused(&c);
 	key_progress_begin(&c.progress, wants_progress(&c), queue, "", 0);
 
 	for (;;) {
@@ -355,6 +454,11 @@ int each_key(struct kwq *q, const char *queue, const struct key_verb *verb,
 	}
 	flush(&c);
 	key_progress_hide(&c.progress);
+	close_refused(&c);
+	if (!options->quiet) {
+		sum_up(&c);
+		tell_of_dead(&c);
+	}
 
 	if (c.keys.error) {
 		message("standard input: %s", strerror(-c.keys.error));

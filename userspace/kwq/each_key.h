@@ -41,6 +41,7 @@ struct key_options {
 	bool quiet;		/* print no errors of single keys */
 	bool verbose;		/* print the result of each key */
 	bool json;		/* print the results as JSON */
+	const char *refused;	/* the file that gets the refused keys; NULL: none */
 };
 
 /* The letters of these options for getopt_long(). OPTION_JSON has no letter. */
@@ -55,7 +56,10 @@ struct key_options {
 /* Takes one of these options. Returns false for any other. */
 bool key_option(struct key_options *options, int opt);
 
-/* Returns the exit status. */
+/*
+ * Prints a line for each refused key, but of very many with one reason only the first, and how many
+ * more there are. Returns the exit status.
+ */
 int each_key(struct kwq *q, const char *queue, const struct key_verb *verb,
 	     const struct key_options *options, int argc, char **argv);
 
