@@ -134,7 +134,7 @@ def dashboard(pid, path, prefix):
     queries = [target["expr"] for panel in panels for target in panel["targets"] if prefix in target["expr"]]
     port = wait_for("server", lambda: listening_port(pid))
     for query in queries:
-        query = query.replace("$__rate_interval", "1m").replace("$name", ".*")
+        query = query.replace("$__rate_interval", "1m").replace("$name", ".*").replace("$instance", ".*")
         path = "query?" + urllib.parse.urlencode({"query": query})
         wait_for(query, lambda p=path: (api(port, p) or {}).get("result"))
     print(len(queries), "queries")

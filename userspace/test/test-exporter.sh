@@ -16,6 +16,7 @@ queues() {
 
 ALPHA='alpha ready=3 adds=7 retries=2 oldest_ready=1500000000 queue_duration.0=4 queue_duration.3=2
 queue_duration.10=1 queue_duration.sum=1234567890 work_duration.4=100 work_duration.sum=500000000 max_items=1000'
+ALPHA+=" id=7 last_change=9 kept=3 followers=1"
 ALPHA=${ALPHA//$'\n'/ }
 ODD='odd\xff ready=1'
 QUOTED='q"\x5c\x0a{} waiting=5 state=1'
@@ -81,6 +82,10 @@ if command -v promtool >/dev/null; then
 	ok "M4: each alert comes, and none for a healthy queue" promtool test rules "$WORK/prometheus-rules-test.yml"
 	for metric in $(grep -ohE 'workqueue_[a-z_]+' "$WORK/prometheus-rules.yml" | sort -u); do
 		ok "M4: the exporter has the rules' $metric" grep -q "^$metric{" "$WORK/kwq.prom"
+	done
+	for alert in $(sed -n '/- name: kwq-share/q; s/.*- alert: //p' "$WORK/prometheus-rules.yml"); do
+		ok "M4: $alert says on which host" grep -qzP "alert: $alert\n(?!.*alert:)(.*\n)*?.*summary: .*labels.instance" \
+			"$WORK/prometheus-rules.yml"
 	done
 	same "M1: promtool finds nothing in it" "$(promtool check metrics <"$WORK/kwq.prom" 2>&1; echo $?)" 0
 else
@@ -214,7 +219,7 @@ alpha=0.0055
 alpha=1.23456789
 q"\
 {}=5
-=41'
+=45'
 	ok "M4: every query of the dashboard has an answer" "${SCRAPE[@]}" dashboard "$server" \
 		"$SRC/monitoring/grafana-dashboard.json" workqueue_
 	kill "$exporter" "$server"
@@ -222,6 +227,18 @@ q"\
 else
 	skip "Prometheus" "there is none"
 fi
+
+# Hosts may have queues of one name.
+ok "M4: the dashboard keeps hosts apart" python3 - "$SRC/monitoring/grafana-dashboard.json" <<-'END'
+	import json, re, sys
+
+	with open(sys.argv[1], encoding='utf-8') as file:
+	    targets = [t for p in json.load(file)['panels'] for t in p.get('targets', ()) if 'workqueue_' in t['expr']]
+	bad = [t['expr'] for t in targets if '{{instance}}' not in t['legendFormat'] or
+	       re.search(r'workqueue_\w+(?!\w|{[^}]*instance=~"\$instance")', t['expr']) or
+	       any('instance' not in by for by in re.findall(r'by \(([^)]*)\)', t['expr']))]
+	sys.exit('\n'.join(bad) if bad or len(targets) < 15 else 0)
+END
 
 # ---- For people ----
 
