@@ -42,6 +42,7 @@ static struct kwq_handle *open_handle(struct kwq_keyed *keyed, struct kwq_keyed 
 	kwq_line_init(&handle->held);
 	handle->rights = rights;
 	handle->pid = NULL;
+	handle->opener = get_pid(task_tgid(current));
 	kref_get(&keyed->ref);
 
 	spin_lock_irqsave(&keyed->queue.lock, flags);
@@ -105,6 +106,7 @@ void kwq_handle_close(struct kwq_handle *handle)
 	if (handle->outbox)
 		kwq_handle_close(handle->outbox);
 	put_pid(handle->pid);
+	put_pid(handle->opener);
 	kwq_quota_put(handle->quota);
 	kfree(handle);
 	kwq_keyed_put(keyed);

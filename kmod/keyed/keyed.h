@@ -413,6 +413,7 @@ struct kwq_keyed {
  * @held: these items, in the order of their hand-outs
  * @pid: the process that last called get, with a reference; NULL before the first get. Also
  *	read without the lock
+ * @opener: the process that opened it, with a reference; constant
  * @outbox: a handle of the queue's outbox, with the rights of the descriptor that gave it; NULL
  *	without an outbox; constant
  * @front: if this is a handle of an outbox, the queue whose adds go through it; else NULL; constant
@@ -430,6 +431,7 @@ struct kwq_handle {
 	struct kwq_holder holder;
 	struct kwq_line held;
 	struct pid *pid;
+	struct pid *opener;
 	struct kwq_handle *outbox;
 	u32 rights;
 	bool has_lost;

@@ -155,12 +155,20 @@ static u64 order_in(const struct look *look, const struct kwq_keyed_item *ki, u3
 	return 0;
 }
 
+/* Another process may have the number of one that is gone. */
+static bool is_alive(struct pid *pid)
+{
+	return pid && pid_has_task(pid, PIDTYPE_TGID);
+}
+
+/* A shell gets through a child that ends at once, so the process that opened the handle is next. */
 static pid_t holder_pid(const struct look *look, const struct kwq_item *item)
 {
-	struct pid *pid = kwq_handle_of(item)->pid;
+	const struct kwq_handle *handle = kwq_handle_of(item);
 
-	/* Another process may have the number of one that is gone. */
-	return pid && pid_has_task(pid, PIDTYPE_TGID) ? pid_nr_ns(pid, look->pids) : 0;
+	if (is_alive(handle->pid))
+		return pid_nr_ns(handle->pid, look->pids);
+	return is_alive(handle->opener) ? pid_nr_ns(handle->opener, look->pids) : 0;
 }
 
 static void describe(const struct look *look, struct kwq_keyed_item *ki, u32 state,

@@ -713,7 +713,7 @@ static int get_and_wait(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* Q15: the process that got last through the handle, not the one that opened it. */
+/* Q15: the process that got last through the handle; if that is gone, the one that opened it. */
 TEST_F(list, pid_of_the_getter)
 {
 	int other = q_reopen(self->q);
@@ -728,10 +728,10 @@ TEST_F(list, pid_of_the_getter)
 	EXPECT_EQ(p.pid, pid);
 	EXPECT_EQ(pid, look(self->q, "b").pid);
 	EXPECT_EQ(getpid(), look(self->q, "a").pid);
-	/* Its process is gone, but this one still has the handle. */
+	/* Its process is gone, but this one still has the handle. A shell's worker looks so. */
 	say(&p, 0);
 	ASSERT_EQ(0, end_of_peer(&p));
-	EXPECT_EQ(0, look(self->q, "b").pid);
+	EXPECT_EQ(getpid(), look(self->q, "b").pid);
 	EXPECT_EQ(KWQ_IS_PROCESSING, look(self->q, "b").state);
 	/* This process gets through that handle, and has its item, too. */
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "c"));
@@ -756,6 +756,37 @@ TEST_F(list, pid_of_a_thread)
 	ASSERT_EQ(0, pthread_create(&thread, NULL, get_in_thread, &self->q));
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(getpid(), look(self->q, "a").pid);
+}
+
+/* Opens a handle, gets an item through it, tells its descriptor, and waits. */
+static int open_and_get(struct peer *parent, void *arg)
+{
+	int q = q_reopen(*(int *)arg);
+
+	take(q, "a");
+	say(parent, q);
+	hear(parent);
+	return 0;
+}
+
+/* Q15: nobody is left to tell of, but whoever has a copy of the handle still holds the item. */
+TEST_F(list, pid_of_nobody)
+{
+	struct peer p;
+	int pidfd, copy;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	start_peer(&p, open_and_get, &self->q);
+	pidfd = syscall(SYS_pidfd_open, p.pid, 0);
+	copy = syscall(SYS_pidfd_getfd, pidfd, hear(&p), 0);
+	ASSERT_LE(0, copy);
+	EXPECT_EQ(p.pid, look(self->q, "a").pid);
+	say(&p, 0);
+	ASSERT_EQ(0, end_of_peer(&p));
+	EXPECT_EQ(0, look(self->q, "a").pid);
+	EXPECT_EQ(KWQ_IS_PROCESSING, look(self->q, "a").state);
+	close(copy);
+	close(pidfd);
 }
 
 /* Lists from a new pid namespace, in which it is the first process. */
@@ -788,7 +819,7 @@ TEST_F(list, pid_namespace)
 	EXPECT_EQ(getpid(), look(self->q, "outside").pid);
 	say(&p, 0);
 	ASSERT_EQ(0, end_of_peer(&p));
-	EXPECT_EQ(0, look(self->q, "inside").pid);
+	EXPECT_EQ(getpid(), look(self->q, "inside").pid);
 	close(inside);
 }
 

@@ -854,9 +854,9 @@ struct kwq_key_entry {
  * @requeues:	how often it was rate-limited since it was last forgotten.
  * @abandoned:	how often it lost its holder, or its lease expired, since it was last done
  *		or dead.
- * @pid:	the process that last called GET on the handle that holds it, in the caller's
- *		pid namespace. 0 if the item is not processing, if that process is gone, or if
- *		it is not visible in that namespace.
+ * @pid:	the process that last called GET on the handle that holds it or, if that is gone,
+ *		the one that opened the handle, in the caller's pid namespace. 0 if the item is
+ *		not processing, if both are gone, or if it is not visible in that namespace.
  * @pad:	zero.
  * @change:	number of its first change that the follower has not read. If it has read all, or if
  *		there is no follower, that of its last change. 0 without KWQ_CREATE_CHANGES.

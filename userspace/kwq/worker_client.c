@@ -334,8 +334,9 @@ int complain_worker(const char *queue, const struct running_key *running, int er
 			message("%s: %s: the process that got it is gone, or not visible here",
 				queue, key);
 		else
-			message("%s: %s: process %d (%s) has it, and cannot be asked: not kwq run",
-				queue, key, running->pid, process_name(name, running->pid));
+			message("%s: %s: process %d (%s) has it, and is not kwq run: kill %d ends that process, and its keys go back",
+				queue, key, running->pid, process_name(name, running->pid),
+				running->pid);
 		break;
 	case -ESTALE:
 		message("%s: %s: its job has just ended", queue, key);
