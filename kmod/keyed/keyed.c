@@ -10,6 +10,7 @@
 #include <linux/sched/signal.h>
 #include <linux/uidgid.h>
 #include "keyed.h"
+#include "queue/trace.h"
 
 /* Adds a key that has no item yet. */
 static int add_new(struct kwq_keyed *keyed, const struct kwq_key *key,
@@ -426,6 +427,7 @@ int kwq_keyed_remove_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	}
 	if (ret < 0)
 		return ret;
+	trace_kwq_remove(&keyed->queue, &ki->item, ret);
 	kwq_board_forget(keyed, ki);
 	kwq_keyed_settle(keyed, ki, now);
 	return ret;

@@ -440,6 +440,7 @@ int kwq_remove(struct kwq_queue *queue, struct kwq_item *item)
 
 	kwq_lock(queue, &flags);
 	ret = kwq_core_remove(&queue->core, item);
+	trace_kwq_remove(queue, item, ret);
 	if (ret >= 0)
 		refs = kwq_owed_put_locked(queue, item);
 	kwq_unlock_got(queue, flags);

@@ -112,6 +112,13 @@ DEFINE_EVENT(kwq_item_event, kwq_done,
 		 int result),
 	TP_ARGS(queue, item, result));
 
+/* The result has the KWQ_WAS_* bits. A drain, a shut down and a cancel drop items without it. */
+DEFINE_EVENT_CONDITION(kwq_item_event, kwq_remove,
+	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
+		 int result),
+	TP_ARGS(queue, item, result),
+	TP_CONDITION(result >= 0));
+
 /*
  * A rate-limited add, with its result. If the item now waits, there is a kwq_add event, too.
  * The result is KWQ_DEAD if the item is dead or will be at its done. An item that dies because

@@ -381,12 +381,33 @@ TEST_F(trace, term)
 	EXPECT_EQ(NULL, take_event(self));
 }
 
+/* M5: who takes keys out is seen, too, and which states they had. */
+TEST_F(trace, remove)
+{
+	struct item item;
+
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+	EXPECT_EQ(KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY, q_remove(self->q, "a"));
+	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "b"));
+	read_trace(self);
+	/* Three adds, a get, and two that became ready. */
+	for (int i = 0; i < 6; i++)
+		ASSERT_NE(NULL, take_event(self));
+	expect_event(self, "kwq_remove: queue=%llu name=%s key=a prio=0 result=%d",
+		     KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY);
+	expect_event(self, "kwq_remove: queue=%llu name=%s key=b prio=0 result=%d", KWQ_WAS_READY);
+	EXPECT_EQ(NULL, take_event(self));
+}
+
 /* M5: the fields have fixed sizes and can be used in filters. None is a pointer. */
 TEST_F(trace, formats)
 {
 	static const char * const events[] = {
 		"kwq_add", "kwq_coalesce", "kwq_get", "kwq_done", "kwq_requeue", "kwq_ready",
-		"kwq_shut_down", "kwq_pause", "kwq_term",
+		"kwq_remove", "kwq_shut_down", "kwq_pause", "kwq_term",
 	};
 	char path[128], format[4096];
 

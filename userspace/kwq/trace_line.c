@@ -17,6 +17,7 @@
 #include "add_result.h"
 #include "cmd.h"
 #include "escape.h"
+#include "was.h"
 
 static const char mark[] = ": kwq_";
 
@@ -173,6 +174,8 @@ static void write_result(FILE *to, const struct trace_line *line)
 		fprintf(to, ",\"error\":%d", -result);
 	else if (is_event(line, "done"))
 		write_done(to, result);
+	else if (is_event(line, "remove"))
+		fprintf(to, ",\"result\":\"%s\"", was(result));
 	else
 		fprintf(to, ",\"result\":\"%s\"", add_result(result));
 }

@@ -29,6 +29,9 @@ static const struct {
 	{ HEAD "kwq_requeue: queue=7 name=jobs key=a prio=0 requeues=4294967295 result=-108",
 	  "{\"event\":\"requeue\",\"time_us\":5678123456,\"queue\":\"jobs\",\"queue_id\":7,\"key\":\"a\","
 	  "\"priority\":0,\"requeues\":4294967295,\"error\":108" TAIL, "a requeue that fails" },
+	{ HEAD "kwq_remove: queue=7 name=jobs key=a prio=0 result=3",
+	  "{\"event\":\"remove\",\"time_us\":5678123456,\"queue\":\"jobs\",\"queue_id\":7,\"key\":\"a\","
+	  "\"priority\":0,\"result\":\"ready,waiting\"" TAIL, "a remove" },
 	{ HEAD "kwq_ready: queue=7 name=jobs key=a prio=0 due=100 late=-1",
 	  "{\"event\":\"ready\",\"time_us\":5678123456,\"queue\":\"jobs\",\"queue_id\":7,\"key\":\"a\","
 	  "\"priority\":0,\"due_ns\":100,\"late_ns\":-1" TAIL, "ready" },
