@@ -11,6 +11,7 @@
 #include "number.h"
 #include "shebang.h"
 #include "sysload.h"
+#include "template.h"
 #include "worker.h"
 
 enum {
@@ -309,6 +310,15 @@ static void check_output(const struct run_options *o)
 		      o->output == OUTPUT_JOURNAL ? "; entries of the journal have KWQ_KEY" : "");
 }
 
+static void check_script(const struct run_options *o)
+{
+	const char *interpreter = o->input == INPUT_KEY ? NULL : template_script(o->command);
+
+	if (interpreter)
+		usage("{} in the script of %s would run parts of a key as code: write \"$1\" there, and sh {} behind the script, or \"$KWQ_KEY\"",
+		      interpreter);
+}
+
 /* The kernel has put the name of the script behind the command. */
 static const char *take_script(struct run_options *o, int *argc, char **argv)
 {
@@ -346,6 +356,7 @@ static int run_main(int argc, char **argv)
 		usage("CMD is missing");
 	o.command = argv + optind;
 	choose_keys(&o);
+	check_script(&o);
 	check_output(&o);
 	if (o.dry_run && o.shebang)
 		usage("--dry-run adds no keys, so it cannot run a script with --shebang");

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd.h"
+
 enum value { KEY, STEM, BASE, DIRECTORY, BASE_STEM, SEQ, SLOT, VALUES };
 
 static const char *const places[VALUES] = {
@@ -117,6 +119,61 @@ bool template_uses_key(const char *text)
 		if (place_at(text) < SEQ)
 			return true;
 	return false;
+}
+
+/* How an interpreter gets its script as an argument. */
+static const struct {
+	const char *name;	/* without a version behind it */
+	char letter;		/* of its option */
+} interpreters[] = {
+	{ "sh", 'c' }, { "bash", 'c' }, { "dash", 'c' }, { "ash", 'c' }, { "ksh", 'c' },
+	{ "mksh", 'c' }, { "zsh", 'c' }, { "fish", 'c' }, { "python", 'c' }, { "perl", 'e' },
+	{ "ruby", 'e' }, { "node", 'e' },
+};
+
+/* The letter of the option that has a script, or NUL if the word is no interpreter. */
+static char script_letter(const char *word)
+{
+	const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
+	size_t i, len;
+
+	for (i = 0; i < ARRAY_SIZE(interpreters); i++) {
+		len = strlen(interpreters[i].name);
+		if (!strncmp(name, interpreters[i].name, len) &&
+		    name[len + strspn(name + len, "0123456789.")] == '\0')
+			return interpreters[i].letter;
+	}
+	return '\0';
+}
+
+/* The script of an interpreter, whose options begin at @argv; NULL if it has none. */
+static const char *script_of(char **argv, char letter)
+{
+	for (; *argv && (**argv == '-' || **argv == '+'); argv++) {
+		if ((*argv)[1] == '-')
+			continue;
+		if (strchr(*argv, letter))
+			return argv[1];
+		/* sh -o pipefail, perl -M Module */
+		if (argv[1] && strchr("oOM", (*argv)[strlen(*argv) - 1]))
+			argv++;
+	}
+	return NULL;
+}
+
+const char *template_script(char **argv)
+{
+	const char *script;
+	char letter;
+
+	/* The interpreter may stand behind env, nice, timeout and the like. */
+	for (; *argv; argv++) {
+		letter = script_letter(*argv);
+		script = letter ? script_of(argv + 1, letter) : NULL;
+		if (script && template_uses_key(script))
+			return *argv;
+	}
+	return NULL;
 }
 
 bool template_has_place(char **argv)

@@ -27,6 +27,12 @@ bool template_uses_key(const char *text);
 bool template_has_place(char **argv);
 
 /*
+ * Finds a script among the arguments, such as that of sh -c, with a place for the key: a key with
+ * quotes or semicolons would be code there. Returns the name of its interpreter, or NULL.
+ */
+const char *template_script(char **argv);
+
+/*
  * Makes a command with the values in their places. Without a place for the key, the keys
  * become the last arguments. The caller frees the result, which is one block. Returns
  * NULL if memory is missing.

@@ -341,6 +341,26 @@ wrong '--dead-on 1,,2: must be statuses' run --dead-on 1,,2 a -- true
 wrong '--drop-on and --dead-on both name status 5' run --drop-on 3-6 --dead-on 5 a -- true
 wrong '--on-fail done: must be retry, dead or drop' run --on-fail 'done' a -- true
 wrong '--timeout x: must be a duration' run --timeout x a -- true
+# A key must not become code.
+for script in "sh -c 'echo {}'" "/bin/bash -ec 'echo {.}'" "env X=1 nice bash -o pipefail -c 'cat {//}'" "dash -c '{/.}' sh {}" \
+	"python3.11 -c 'print(\"{/}\")'" "perl -wne '{}'"; do
+	eval "set -- $script"
+	wrong 'would run parts of a key as code' run a -- "$@"
+done
+# allowed ARGUMENT...: not refused for that, so without the module or the queue it goes on.
+allowed() {
+	"$FAKE" run --dry-run jobs -- "$@"
+}
+export KWQ_TEST_QUEUES=$WORK/queues
+echo 'jobs ready=1 items=1' >"$KWQ_TEST_QUEUES"
+FAKE=$O/test/kwq-fake
+same "a key beside a script" "$(allowed sh -c 'echo "$1"' sh {})" "sh -c 'echo \"\$1\"' sh key-0"
+same "the number of a job in one" "$(allowed sh -c 'echo {#}')" "sh -c 'echo 1' key-0"
+same "an argument of a program" "$(allowed cp {} {}.c -c {})" 'cp key-0 key-0.c -c key-0'
+same "a file of a shell" "$(allowed sh -e script -c {})" 'sh -e script -c key-0'
+same "the key on standard input" "$("$FAKE" run --dry-run --stdin jobs -- sh -c 'cat {}' | cut -f 1)" "sh -c 'cat {}'"
+unset KWQ_TEST_QUEUES
+
 wrong '--log needs --output' run --log d --output pass a -- true
 wrong '--log-keep needs --log' run --log-keep 1d a -- true
 wrong '--log-keep x: must be a duration' run --log d --log-keep x a -- true
