@@ -61,13 +61,25 @@ static int prepare_outbox(struct local *l, const struct work *work)
 	return remember_requeues(l, work->key.at, work->key.len, work->requeues);
 }
 
+/*
+ * L12: a key that ends machines, not only workers, never lives to its last loss on one of them. So
+ * a machine that is granted such a key does not hand it out, but lets it die.
+ */
+static bool is_lost_too_often(const struct local *l, const struct work *work)
+{
+	struct kwq_config config = { .size = sizeof(config) };
+
+	return work->abandoned && !kwq_config(l->queue.q, &config) && config.dead_after_lost &&
+	       work->abandoned >= config.dead_after_lost;
+}
+
 static int restore_work(struct local *l, const struct work *work, uint64_t token)
 {
 	struct kwq_restore_entry entry = {
 		.key_len = work->key.len,
 		.flags = KWQ_ADD_TOKEN | (work->value.len ? KWQ_ADD_VALUE : 0) |
 			 (work->group.len ? KWQ_ADD_GROUP : 0),
-		.state = KWQ_IS_READY,
+		.state = is_lost_too_often(l, work) ? KWQ_IS_DEAD : KWQ_IS_READY,
 		.priority = work->priority,
 		.requeues = work->requeues,
 		.abandoned = work->abandoned,

@@ -88,6 +88,8 @@ const struct kwq_config *config_options_new(struct config_options *o)
 	o->config.size = sizeof(o->config);
 	if (!o->dead_after)
 		o->config.dead_after = DEAD_AFTER_DEFAULT;
+	if (!o->dead_after_lost)
+		o->config.dead_after_lost = DEAD_AFTER_LOST_DEFAULT;
 	set_limiters(&o->config, o->limiters, o->config.nr);
 	return &o->config;
 }

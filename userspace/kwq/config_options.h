@@ -32,7 +32,7 @@ enum {
 	"      --dead-after N|never\n" \
 	"                         a key is dead when rate-limited more than N times (25)\n" \
 	"      --dead-after-lost N|never\n" \
-	"                         a key is dead when lost by N workers in a row (never)\n" \
+	"                         a key is dead when lost by N workers in a row (3)\n" \
 	"      --forget-after DURATION\n" \
 	"                         reset the requeues of a key idle for so long (0: never)\n" \
 	"      --coalesce         ignore a rate-limited add of a key that waits already\n" \
@@ -60,6 +60,7 @@ int config_options_apply(const struct config_options *o, struct kwq *q);
 
 /* How many retries a key of a new queue has if --dead-after is not given. */
 #define DEAD_AFTER_DEFAULT 25
+#define DEAD_AFTER_LOST_DEFAULT 3
 
 /*
  * The configuration of a new queue: the given settings, defaults otherwise. Valid as

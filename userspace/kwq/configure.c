@@ -127,7 +127,7 @@ const struct command command_configure = {
 	"      --dead-after N|never\n"
 	"                          a key is dead when rate-limited more than N times (25)\n"
 	"      --dead-after-lost N|never\n"
-	"                          a key is dead when lost by N workers in a row (never)\n"
+	"                          a key is dead when lost by N workers in a row (3)\n"
 	"      --json              print the configuration as a JSON object\n"
 	"      --help=all          all options\n"
 	"\n"

@@ -532,13 +532,17 @@ static int begin_into(struct keeper *k)
 /* Restores all items of the file. Returns an exit status. */
 static int restore(struct keeper *k)
 {
+	struct kwq_config config = { .size = sizeof(config) };
 	struct restorer *r = &k->restorer;
 	enum keep_result result;
 	struct saved_item item;
 	uint64_t now = 0;
 	bool end = false;
-	int err = 0;
+	int err;
 
+	err = kwq_config(k->q, &config);
+	if (err)
+		return complain(k->options.queue, err);
 	restore_begin(r, k->q, k->options.queue);
 	key_progress_begin(&r->progress, false, k->options.queue, " restored", 0);
 	result = keep_file_begin_items(k->file);
@@ -549,6 +553,7 @@ static int restore(struct keeper *k)
 		result = keep_file_next(k->file, &item, restore_room(r), now, &end);
 		if (result != KEEP_OK || end)
 			break;
+		saved_item_lose(&item, config.dead_after_lost);
 		err = restore_item(r, &item);
 	}
 	if (result != KEEP_OK)

@@ -203,6 +203,24 @@ void saved_item_pass(const struct saved_queue *queue, struct saved_item *item, u
 		item->dead_for = age_after(item->dead_for, ns);
 }
 
+void saved_item_lose(struct saved_item *item, uint32_t dead_after_lost)
+{
+	if (!(item->state & KWQ_IS_PROCESSING))
+		return;
+	if (item->abandoned < UINT32_MAX)
+		item->abandoned++;
+	/* An add that came meanwhile, or a time, is a new event, and gets its run. */
+	if (dead_after_lost && item->abandoned >= dead_after_lost &&
+	    !(item->state & (KWQ_IS_DIRTY | KWQ_IS_WAITING))) {
+		item->state = KWQ_IS_DEAD;
+		item->dirty_for = 0;
+		item->dead_for = 0;
+	} else if (item->abandoned > 1) {
+		/* Only the first loss puts an item ahead of those that were never tried. */
+		item->state = KWQ_IS_READY | (item->state & KWQ_IS_WAITING);
+	}
+}
+
 uint32_t saved_rank(const struct saved_item *item)
 {
 	switch (item->order_of) {

@@ -80,6 +80,12 @@ void saved_queue_pass(struct saved_queue *queue, uint64_t ns);
 void saved_item_pass(const struct saved_queue *queue, struct saved_item *item, uint64_t ns);
 
 /*
+ * L12: the worker of the item has ended with the machine, which counts as a loss. After
+ * @dead_after_lost losses (0: after any number not) the item is dead, as in kwq_core_abandon().
+ */
+void saved_item_lose(struct saved_item *item, uint32_t dead_after_lost);
+
+/*
  * Where an item belongs in a restore. First those that were handed out, because they are ahead of
  * all others of their priority; then the ready ones, returned ones first; then the others. Items of
  * one rank are restored by their orders.

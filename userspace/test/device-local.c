@@ -36,8 +36,8 @@ static const struct kwq_limiter limiter = {
 static struct kwq *create(const struct kwq *to)
 {
 	const struct kwq_config config = {
-		.size = sizeof(config), .nr = 1, .dead_after = 4, .limiters = kwq_ptr(&limiter),
-		.limiter_size = sizeof(limiter),
+		.size = sizeof(config), .nr = 1, .dead_after = 4, .dead_after_lost = 3,
+		.limiters = kwq_ptr(&limiter), .limiter_size = sizeof(limiter),
 	};
 	const struct kwq_create_options options = {
 		.size = sizeof(options), .open_flags = O_CLOEXEC, .clockid = KWQ_CLOCK_ID_MANUAL,
@@ -119,15 +119,21 @@ static struct key_hash hash_of(const char *key)
 	return hash;
 }
 
-static int start(const char *key, uint32_t requeues, uint64_t number)
+static int start_lost(const char *key, uint32_t requeues, uint64_t number, uint32_t abandoned)
 {
 	const struct work work = {
 		.key = { key, strlen(key) }, .value = { "v", 1 }, .group = { "g", 1 },
 		.has_value = true, .has_group = true, .priority = 3, .requeues = requeues,
+		.abandoned = abandoned,
 	};
 	const struct key_hash hash = hash_of(key);
 
 	return local_start(l, &hash, &work, (struct token){ epoch_of(2, 9), number });
+}
+
+static int start(const char *key, uint32_t requeues, uint64_t number)
+{
+	return start_lost(key, requeues, number, 0);
 }
 
 /* A worker gets the key. Returns the ticket, or 0. */
@@ -442,6 +448,29 @@ static void test_ends(void)
 	ticket = get("g");
 	is_number(kwq_bury(user, ticket), KWQ_BURIED, "a worker buries");
 	ok(next_is(LOCAL_ENDED, "g") && event.outcome == OUTCOME_DEAD, "L11: it is dead");
+	local_confirmed(l, event.id);
+	ok(is_quiet(), "nothing else");
+	end();
+}
+
+/* L12: the deaths of machines count, too. */
+static void test_lost_machines(void)
+{
+	uint64_t ticket;
+
+	begin();
+	start_lost("a", 0, 1, 2);
+	ticket = get("a");
+	ok(ticket && next_is(LOCAL_TAKEN, "a"), "L12: a key that two machines lost is tried again");
+	kwq_close(user);
+	ok(next_is(LOCAL_ENDED, "a") && event.outcome == OUTCOME_DEAD,
+	   "L12: it is dead after the loss of a worker");
+	local_confirmed(l, event.id);
+	ok(!kwq_reopen(&user, q, KWQ_RIGHTS_ALL, O_CLOEXEC | O_NONBLOCK), "another program's handle");
+	start_lost("b", 0, 2, 3);
+	is_number(get("b"), 0, "L12: a key that three machines lost gets no worker");
+	ok(next_is(LOCAL_ENDED, "b") && event.outcome == OUTCOME_DEAD && event.work.abandoned == 3,
+	   "L12: it is dead");
 	local_confirmed(l, event.id);
 	ok(is_quiet(), "nothing else");
 	end();
@@ -998,6 +1027,7 @@ int main(void)
 	test_due();
 	test_start();
 	test_ends();
+	test_lost_machines();
 	test_no_room();
 	test_own_add();
 	test_bytes_ahead();

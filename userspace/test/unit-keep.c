@@ -54,7 +54,7 @@ static struct world {
 	/* The queue. */
 	bool exists, shut_down, paused, unlinked, followed;
 	uint64_t id, last_change, of_queue, kept, order, pause_for;
-	uint32_t create_flags, dead_after;
+	uint32_t create_flags, dead_after, dead_after_lost;
 	int refuse;		/* what a restore of key 3 results in; 0 for none */
 	struct item items[KEYS];
 	/* Every state of every key, with the number of the change. */
@@ -162,6 +162,8 @@ static int create(const struct kwq_create_args *args)
 	world->id = ++ids + world->clock + (uint64_t)getpid() * 1000;
 	world->dead_after = args->config ?
 		((struct kwq_config *)pointer(args->config))->dead_after : 0;
+	world->dead_after_lost = args->config ?
+		((struct kwq_config *)pointer(args->config))->dead_after_lost : 0;
 	return new_handle();
 }
 
@@ -192,9 +194,11 @@ static int config(struct kwq_config *to)
 {
 	struct kwq_limiter *limiters = pointer(to->limiters);
 
-	limiters[0] = (struct kwq_limiter){ .kind = KWQ_LIMITER_EXPONENTIAL,
-					    .u.exponential = { 5, 7 } };
+	if (limiters)
+		limiters[0] = (struct kwq_limiter){ .kind = KWQ_LIMITER_EXPONENTIAL,
+						    .u.exponential = { 5, 7 } };
 	to->dead_after = world->dead_after;
+	to->dead_after_lost = world->dead_after_lost;
 	to->nr = 1;
 	return 0;
 }
@@ -603,6 +607,7 @@ static void boot(void)
 	world->of_queue = 0;
 	world->create_flags = 0;
 	world->dead_after = 0;
+	world->dead_after_lost = 0;
 	memset(world->items, 0, sizeof(world->items));
 	world->order = INT64_MAX;
 	world->nr_restored = 0;
@@ -781,6 +786,21 @@ static void test_states(void)
 	is_number(world->create_flags, KWQ_CREATE_CHANGES | KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS,
 		  "in a queue as it was");
 	ok(!world->paused, "which hands out");
+}
+
+/* L12: a key that ends the machine is lost as often as its worker. */
+static void test_poison(void)
+{
+	keep_some();
+	world->dead_after_lost = 1;
+	world->of_queue++;
+	is_number(live(&once), 0, "keys may be lost once");
+	boot();
+	is_number(live(&once), 0, "after a boot");
+	ok(world->items[4].is.state == KWQ_IS_DEAD && world->items[5].is.state == KWQ_IS_DEAD,
+	   "L12: keys that were being processed are dead");
+	ok(world->items[1].is.state & KWQ_IS_READY, "L12: but not one that waits as well");
+	ok(world->items[9].is.state == KWQ_IS_READY, "L12: nor one that was ready");
 }
 
 /* Waits and ages go on while the machine is off. */
@@ -1198,6 +1218,7 @@ int main(void)
 		abort();
 	world->clock = 1000000 * NS_PER_S;
 	test_states();
+	test_poison();
 	test_times();
 	test_pause();
 	test_end();

@@ -210,6 +210,36 @@ static void test_pass(void)
 	ok(real.paused_for == UINT64_MAX, "nor if it has no end");
 }
 
+/* L12: a machine has ended, and with it the worker of an item that was being processed. */
+static void test_lose(void)
+{
+	static const struct {
+		uint32_t state, abandoned, limit, then;
+		const char *what;
+	} losses[] = {
+		{ KWQ_IS_READY, 5, 3, KWQ_IS_READY, "an item without a worker loses none" },
+		{ KWQ_IS_PROCESSING, 0, 3, KWQ_IS_PROCESSING, "a first loss leaves it ahead" },
+		{ KWQ_IS_PROCESSING, 1, 3, KWQ_IS_READY, "a second one does not" },
+		{ KWQ_IS_PROCESSING, 2, 3, KWQ_IS_DEAD, "the last one makes it dead" },
+		{ KWQ_IS_PROCESSING, 2, 0, KWQ_IS_READY, "if there is a last one" },
+		{ KWQ_IS_PROCESSING | KWQ_IS_DIRTY, 2, 3, KWQ_IS_READY, "not after an add" },
+		{ KWQ_IS_PROCESSING | KWQ_IS_WAITING, 2, 3, KWQ_IS_READY | KWQ_IS_WAITING,
+		  "nor before its time" },
+	};
+	struct saved_item item;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(losses); i++) {
+		item = (struct saved_item){
+			.state = losses[i].state, .abandoned = losses[i].abandoned, .dirty_for = 7,
+		};
+		saved_item_lose(&item, losses[i].limit);
+		ok(item.state == losses[i].then &&
+		   item.abandoned == losses[i].abandoned + (i > 0) &&
+		   (item.dirty_for == 7) == (item.state != KWQ_IS_DEAD), "L12: %s", losses[i].what);
+	}
+}
+
 int main(void)
 {
 	unsigned char *whole;
@@ -228,6 +258,7 @@ int main(void)
 	test_change(whole, len);
 	test_listed();
 	test_pass();
+	test_lose();
 	free(whole);
 	unlink(path);
 	return done_testing();
