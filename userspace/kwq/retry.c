@@ -135,3 +135,12 @@ uint64_t retry_delay(unsigned int failures, uint64_t base, uint64_t max)
 	}
 	return base < max ? base : max;
 }
+
+uint64_t retry_jitter(uint64_t delay, uint32_t random)
+{
+	/* Two factors of 32 bits at most. */
+	uint64_t more = delay / 4 < UINT32_MAX ? delay / 4 * random >> 32 :
+						 (delay / 4 >> 32) * random;
+
+	return more < UINT64_MAX - delay ? delay + more : UINT64_MAX;
+}

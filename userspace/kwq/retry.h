@@ -42,4 +42,10 @@ void retry_forget_all(struct retry_table *table);
  */
 uint64_t retry_delay(unsigned int failures, uint64_t base, uint64_t max);
 
+/*
+ * The delay, longer by a part of a quarter that is as large as @random is among its numbers. Keys
+ * that failed together, because of a server that they all need, do not come back together then.
+ */
+uint64_t retry_jitter(uint64_t delay, uint32_t random);
+
 #endif /* KWQ_RETRY_H */

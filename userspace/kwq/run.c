@@ -415,7 +415,7 @@ const struct command command_run = {
 	"                            exit statuses or ranges of them\n"
 	"      --retry-after DURATION  ignore the queue's limiters: retry this long after\n"
 	"                            the first failure, then after twice that ... (1s)\n"
-	"      --retry-max DURATION  ... up to this (5m)\n"
+	"      --retry-max DURATION  ... up to this (5m), each up to a quarter longer\n"
 	"      --max-attempts N      failure N makes it dead, or drops it with --on-fail drop\n"
 	"      --timeout DURATION    end a job that runs for longer, by SIGTERM ...\n"
 	"      --kill-after DURATION ... and so long after that by SIGKILL (10s)\n"

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 
 #include "cmd.h"
@@ -126,6 +127,14 @@ void give_up(struct run *run, struct job_item *it, const char *why)
 		bury(run, it, why);
 }
 
+/* Without entropy, which a machine may lack at its start, the delays are just not longer. */
+static uint32_t any_number(void)
+{
+	uint32_t number = 0;
+
+	return getrandom(&number, sizeof(number), GRND_NONBLOCK) == sizeof(number) ? number : 0;
+}
+
 /* Adds the item again and finishes it. *delay receives the pause, if it is known. */
 static int add_again_and_done(struct run *run, struct job_item *it, uint64_t *delay, int *added)
 {
@@ -134,7 +143,8 @@ static int add_again_and_done(struct run *run, struct job_item *it, uint64_t *de
 	if (run->options.use_limiters)
 		return job_add_rate_limited_and_done(it, added);
 	failures = retry_fail(&run->failures, it->key, it->item.key_len);
-	*delay = retry_delay(failures, run->options.retry_after, run->options.retry_max);
+	*delay = retry_jitter(retry_delay(failures, run->options.retry_after,
+					  run->options.retry_max), any_number());
 	return job_add_again_and_done(it, *delay, added);
 }
 

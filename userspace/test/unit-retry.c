@@ -85,6 +85,16 @@ static void test_against_model(void)
 	retry_forget_all(&table);
 }
 
+/* U6: keys that failed together do not come back together, but none comes early. */
+static void test_jitter(void)
+{
+	is_number(retry_jitter(1000, 0), 1000, "never early");
+	is_number(retry_jitter(1000, UINT32_MAX), 1249, "and at most a quarter late");
+	is_number(retry_jitter(1000, UINT32_MAX / 2), 1124, "or between");
+	is_number(retry_jitter(0, UINT32_MAX), 0, "no delay stays none");
+	ok(retry_jitter(UINT64_MAX - 1, UINT32_MAX) == UINT64_MAX, "the longest one does not wrap");
+}
+
 static void test_bounds(void)
 {
 	static char key[4096];
@@ -117,6 +127,7 @@ static void test_bounds(void)
 int main(void)
 {
 	test_delays();
+	test_jitter();
 	test_counting();
 	test_against_model();
 	test_bounds();
