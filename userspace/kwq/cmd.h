@@ -74,6 +74,12 @@ enum { OPT_JSON = 256, OPT_FIRST };
 extern const struct command *command;
 extern char **command_argv;
 
+/*
+ * Whether -- stands before argv[optind]. Then what follows are arguments, also if they look like
+ * options: a second getopt_long() would go back to them.
+ */
+bool options_have_ended(char **argv);
+
 /* Handles --help and options that getopt_long() refused. Ends the program. */
 void option_common(int opt) __attribute__((noreturn));
 

@@ -5,8 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cmd.h"
+#include "owner.h"
 #include "queue_options.h"
 
 enum { OPT_OUTBOX = OPT_FIRST };
@@ -86,20 +89,53 @@ static bool complain_outbox(const struct create_options *o, int err)
 	return true;
 }
 
+/*
+ * U9: anybody who may use /dev/kwq can create a queue of any name first, and then add keys to it or
+ * take them from it. So --or-open takes only a queue of the caller or of root, and with --mode only
+ * one whose bits let nobody else in. Returns the exit status.
+ */
+static int check_opened(const struct kwq *q, const char *name, const struct queue_options *o)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	mode_t mask = umask(0), wanted = o->queue.mode & ~mask;
+	int err = kwq_stat(q, &st);
+
+	umask(mask);
+	if (err)
+		return complain(name, err);
+	if (st.uid && st.uid != geteuid()) {
+		message("%s: exists already, and belongs to %s, who can do anything with its keys: it has to be removed first, or created by its owner",
+			name, owner_user(st.uid, false));
+		return STATUS_FAILED;
+	}
+	if (!o->mode_given || (st.mode & 0777) == wanted)
+		return STATUS_OK;
+	if (st.mode & 0777 & ~wanted) {
+		message("%s: exists already with mode %04o, which lets more users in than %04o: remove it first, or name its mode",
+			name, st.mode & 0777, wanted);
+		return STATUS_FAILED;
+	}
+	message("%s: exists already with mode %04o, and keeps it", name, st.mode & 0777);
+	return STATUS_OK;
+}
+
 static int create_main(int argc, char **argv)
 {
 	struct create_options o = { .unnamed = false };
 	const char *name = NULL;
 	struct kwq *q;
+	bool ended;
 	int err;
 
 	queue_options_init(&o.of);
 	parse_create_options(&o, argc, argv);
+	ended = options_have_ended(argv);
 	if (!o.unnamed) {
 		if (optind == argc)
 			usage("NAME is missing");
 		name = must_be_name(argv[optind++]);
-		parse_create_options(&o, argc, argv);
+		if (!ended)
+			parse_create_options(&o, argc, argv);
 		if (o.unnamed)
 			usage("--unnamed goes before CMD, and excludes NAME");
 		if (optind < argc)
@@ -119,6 +155,8 @@ static int create_main(int argc, char **argv)
 		return STATUS_FAILED;
 	if (err)
 		return complain_create(name ? name : "unnamed queue", &o.of.queue, err);
+	if (o.of.queue.or_open)
+		return check_opened(q, name, &o.of);
 	return o.unnamed ? exec_with_queue(q, argv + optind) : STATUS_OK;
 }
 
@@ -156,13 +194,16 @@ static int open_main(int argc, char **argv)
 	struct open_options o = {};
 	const char *queue;
 	struct kwq *q;
+	bool ended;
 	int err;
 
 	parse_open_options(&o, argc, argv);
+	ended = options_have_ended(argv);
 	if (optind == argc)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
-	parse_open_options(&o, argc, argv);
+	if (!ended)
+		parse_open_options(&o, argc, argv);
 	if (optind == argc)
 		usage("CMD is missing");
 	err = open_own_queue(&q, queue, o.rights ? o.rights : KWQ_RIGHTS_ALL,

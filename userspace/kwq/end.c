@@ -185,7 +185,7 @@ static int remove_queue(const char *argument, bool force)
 
 static int rm_main(int argc, char **argv)
 {
-	int opt, one, status = STATUS_OK;
+	int i, opt, one, status = STATUS_OK;
 	bool force = false;
 
 	while ((opt = getopt_long(argc, argv, "fh", rm_options, NULL)) != -1) {
@@ -195,6 +195,9 @@ static int rm_main(int argc, char **argv)
 	}
 	if (optind == argc)
 		usage("NAME is missing");
+	/* All are looked at first, because status 2 says that nothing was done. */
+	for (i = optind; i < argc; i++)
+		must_be_name(argv[i]);
 	for (; optind < argc; optind++) {
 		one = remove_queue(argv[optind], force);
 		if (one)

@@ -91,6 +91,14 @@ static void print_json(const struct kwq_list_entry *entry)
 		fputs(",\"ready\":null}", stdout);
 }
 
+/* What stands before a name that as an argument would be an option, or mean something else. */
+static const char *prefix_of(const char *name)
+{
+	if (*name == '-' || !strncmp(name, "fd:", 3) || !strncmp(name, "name:", 5))
+		return "name:";
+	return "";
+}
+
 static void print_entry(const struct kwq_list_entry *entry, enum format format,
 			bool numeric, bool first)
 {
@@ -99,6 +107,7 @@ static void print_entry(const struct kwq_list_entry *entry, enum format format,
 
 	switch (format) {
 	case FORMAT_NULL:
+		fputs(prefix_of(name), stdout);
 		fwrite(name, 1, len + 1, stdout);
 		break;
 	case FORMAT_JSON:
@@ -109,6 +118,7 @@ static void print_entry(const struct kwq_list_entry *entry, enum format format,
 		print_long(entry, numeric);
 		break;
 	case FORMAT_NAMES:
+		fputs(prefix_of(name), stdout);
 		print_line(name, len);
 		break;
 	}
@@ -174,7 +184,7 @@ const struct command command_ls = {
 	"  -l, --long         print mode, owner, group and the number of ready keys, too\n"
 	"  -n, --numeric      as --long, with the numbers of owner and group\n"
 	"  -H, --no-headings  with --long or --numeric: no header line\n"
-	"  -0, --null         print names unescaped, each ended by NUL\n"
+	"  -0, --null         print names unescaped, each ended by NUL, as arguments\n"
 	"      --json         print a JSON array\n"
 	"  -h, --help\n"
 	"\n"

@@ -119,6 +119,11 @@ static void propose_option(void)
 		message("did you mean --%.*s?", (int)near.best_len, near.best);
 }
 
+bool options_have_ended(char **argv)
+{
+	return optind > 1 && !strcmp(argv[optind - 1], "--");
+}
+
 void option_common(int opt)
 {
 	const char *options = command->options;

@@ -50,6 +50,7 @@ bool queue_option(struct queue_options *o, int opt)
 	switch (opt) {
 	case 'm':
 		o->queue.mode = parse_mode(optarg);
+		o->mode_given = true;
 		return true;
 	case OPT_MAX_ITEMS:
 		o->queue.max_items = must_parse_number("--max-items", optarg, 1, UINT64_MAX);

@@ -50,6 +50,7 @@ enum {
 struct queue_options {
 	struct kwq_create_options queue;
 	struct config_options config;
+	bool mode_given;
 };
 
 /* The defaults. */

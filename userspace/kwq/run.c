@@ -343,13 +343,16 @@ static int run_main(int argc, char **argv)
 		.gate.meminfo = "/proc/meminfo",
 	};
 	const char *script = NULL;
+	bool ended;
 	int status;
 
 	parse_options(&o, argc, argv);
+	ended = options_have_ended(argv);
 	if (optind == argc)
 		usage("QUEUE is missing");
 	o.queue = argv[optind++];
-	parse_options(&o, argc, argv);
+	if (!ended)
+		parse_options(&o, argc, argv);
 	if (o.shebang)
 		script = take_script(&o, &argc, argv);
 	if (optind == argc)

@@ -92,6 +92,9 @@ static void set_member(struct queue *queue, const char *name, const char *value)
 	} else if (!strcmp(name, "state")) {
 		queue->stat.state = number;
 		return;
+	} else if (!strcmp(name, "uid")) {
+		queue->stat.uid = number;
+		return;
 	} else if (!strcmp(name, "followers")) {
 		queue->stat.followers = number;
 		return;
@@ -227,6 +230,16 @@ static int open_named(const struct kwq_open_args *req)
 	if (queue.open_errno)
 		return fail(queue.open_errno);
 	return open_as((const char *)req->name);
+}
+
+/* Only a queue that exists. */
+static int create_or_open(const struct kwq_create_args *req)
+{
+	struct queue queue;
+
+	if (!find(&queue, req->name))
+		return fail(EOPNOTSUPP);
+	return req->flags & KWQ_CREATE_OR_OPEN ? open_as((const char *)req->name) : fail(EEXIST);
 }
 
 static int stat_queue(int fd, struct kwq_stat *st)
@@ -424,6 +437,8 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 		return list(arg);
 	case KWQ_IOC_OPEN:
 		return open_named(arg);
+	case KWQ_IOC_CREATE:
+		return create_or_open(arg);
 	default:
 		return fail(ENOTTY);
 	}

@@ -358,6 +358,18 @@ allowed() {
 export KWQ_TEST_QUEUES=$WORK/queues
 echo 'jobs ready=1 items=1' >"$KWQ_TEST_QUEUES"
 FAKE=$O/test/kwq-fake
+# U9: a name that somebody else made first is not taken, and an argument behind -- is no option.
+printf '%s\n' 'jobs ready=1 items=1' 'theirs ready=1 uid=4711' '-dash ready=1 items=1' >"$KWQ_TEST_QUEUES"
+ok "create --or-open: our own queue" "$FAKE" create --or-open jobs
+same "create --or-open: another user's" "$("$FAKE" create --or-open theirs 2>&1; echo $?)" \
+	"kwq: create: theirs: exists already, and belongs to 4711, who can do anything with its keys: it has to be removed first, or created by its owner
+1"
+ok "create: a name with a dash" "$FAKE" create --or-open -- -dash
+ok "create: one argument too many behind it" exits 2 'one argument too many' create -- -dash -m
+same "run: such a queue" "$("$FAKE" run --dry-run -- -dash echo -n)" 'echo -n key-0'
+same "open: such a queue" "$("$FAKE" open -- -dash echo -n ran)" 'ran'
+echo 'jobs ready=1 items=1' >"$KWQ_TEST_QUEUES"
+
 same "a key beside a script" "$(allowed sh -c 'echo "$1"' sh {})" "sh -c 'echo \"\$1\"' sh key-0"
 same "the number of a job in one" "$(allowed sh -c 'echo {#}')" "sh -c 'echo 1' key-0"
 same "an argument of a program" "$(allowed cp {} {}.c -c {})" 'cp key-0 key-0.c -c key-0'
