@@ -10,6 +10,7 @@
 
 #include "../kwq/cmd.h"
 #include "../kwq/duration.h"
+#include "../kwq/escape.h"
 #include "../kwq/notify.h"
 #include "../kwq/textfile.h"
 
@@ -233,15 +234,21 @@ int report_begin(struct report *report, uint64_t now)
 static void print(struct report *report, const char *text)
 {
 	snprintf(report->printed, sizeof(report->printed), "%s", text);
-	printf("%s: %s\n", report->queue, text);
+	print_escaped(stdout, report->queue, strlen(report->queue));
+	fputs(": ", stdout);
+	print_visible(stdout, text, strlen(text));
+	putchar('\n');
 	flush_output();
 }
 
 static void notify(const char *text)
 {
-	char status[COMPLAINT_MAX + 256 + 16];
+	char status[COMPLAINT_MAX + 256 + 16], *newline;
 
 	snprintf(status, sizeof(status), "STATUS=%s", text);
+	/* A line of its own would be another assignment. */
+	while ((newline = strchr(status, '\n')))
+		*newline = ' ';
 	notify_send(status);
 }
 

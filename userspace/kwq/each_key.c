@@ -178,6 +178,8 @@ static void tell_of_dead(const struct collector *c)
 static void refuse(struct collector *c, unsigned long long line, const char *key,
 		   size_t len, int err)
 {
+	char text[ESCAPED_SIZE(KWQ_KEY_MAX)];
+
 	/* An error that ended everything determines the status; a single key does not
 	 * override it.
 	 */
@@ -188,13 +190,10 @@ static void refuse(struct collector *c, unsigned long long line, const char *key
 	if (c->options->quiet || !gets_line(c, err))
 		return;
 	key_progress_hide(&c->progress);
-	fprintf(stderr, "kwq: %s: %s: %s %llu: ", command->name, c->queue,
-		kind_of_line(c), line);
-	if (key) {
-		print_escaped(stderr, key, len);
-		fputs(": ", stderr);
-	}
-	fprintf(stderr, "%s\n", why(c, err));
+	if (key)
+		escape_text(text, key, len);
+	message("%s: %s %llu: %s%s%s", c->queue, kind_of_line(c), line, key ? text : "",
+		key ? ": " : "", why(c, err));
 }
 
 /* Ends the command: one message covers this key and all later ones. */

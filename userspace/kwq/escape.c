@@ -158,6 +158,21 @@ void print_escaped(FILE *to, const char *bytes, size_t len)
 	}
 }
 
+void print_visible(FILE *to, const char *text, size_t len)
+{
+	const char *end = text + len, *backslash;
+
+	for (; text < end; text = backslash + 1) {
+		backslash = memchr(text, '\\', end - text);
+		if (!backslash) {
+			print_escaped(to, text, end - text);
+			return;
+		}
+		print_escaped(to, text, backslash - text);
+		fputc('\\', to);
+	}
+}
+
 /* Writes the JSON escape of a character. Returns false if the character needs none. */
 static bool json_escape(FILE *to, unsigned char c)
 {

@@ -37,6 +37,13 @@ ssize_t unescape_text(char *to, const char *text, size_t len);
 void print_escaped(FILE *to, const char *bytes, size_t len);
 
 /*
+ * Prints a text of which parts are escaped already: control characters, and bytes that are not
+ * UTF-8, as print_escaped() does, but backslashes as they are. So no text of others can change the
+ * terminal, or begin a line of its own in a log.
+ */
+void print_visible(FILE *to, const char *text, size_t len);
+
+/*
  * Writes a JSON string with U+FFFD for each byte that is not UTF-8. Returns false if
  * there was one: then the string does not identify the bytes.
  */

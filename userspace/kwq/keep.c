@@ -9,6 +9,7 @@
 #include "cmd.h"
 #include "daemon.h"
 #include "duration.h"
+#include "escape.h"
 #include "keeper.h"
 #include "notify.h"
 #include "queue_options.h"
@@ -60,7 +61,10 @@ static void tell(struct loop *loop)
 		loop->is_ready = true;
 		notify_send("READY=1");
 		if (loop->options->verbose) {
-			printf("%s: kept in %s\n", loop->options->queue, loop->options->path);
+			print_escaped(stdout, loop->options->queue, strlen(loop->options->queue));
+			fputs(": kept in ", stdout);
+			print_escaped(stdout, loop->options->path, strlen(loop->options->path));
+			putchar('\n');
 			flush_output();
 		}
 	}

@@ -33,6 +33,7 @@
 
 #include "cmd.h"
 #include "drop.h"
+#include "escape.h"
 #include "item_list.h"
 #include "keep_file.h"
 #include "queue_options.h"
@@ -568,9 +569,11 @@ static int restore(struct keeper *k)
 			meaning(r->why));
 		return status_of(r->why);
 	}
-	if (k->options.verbose)
-		printf("%s: %llu restored, %llu were there already\n", k->options.queue,
+	if (k->options.verbose) {
+		print_escaped(stdout, k->options.queue, strlen(k->options.queue));
+		printf(": %llu restored, %llu were there already\n",
 		       (unsigned long long)r->restored, (unsigned long long)r->there);
+	}
 	return flush_output() ? STATUS_OK : STATUS_FAILED;
 }
 

@@ -41,7 +41,8 @@ static void print_loaded(const struct restorer *r, const char *path, const struc
 		       (unsigned long long)r->restored, (unsigned long long)r->there,
 		       (unsigned long long)r->refused);
 	} else if (load->verbose) {
-		printf("%s: %llu restored, %llu were there already\n", r->queue,
+		print_escaped(stdout, r->queue, strlen(r->queue));
+		printf(": %llu restored, %llu were there already\n",
 		       (unsigned long long)r->restored, (unsigned long long)r->there);
 	}
 }

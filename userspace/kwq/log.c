@@ -87,7 +87,9 @@ static void print_output(const char *lines)
 	for (; *lines; lines = end + 1) {
 		end = end_of_line(lines);
 		/* Behind the blank, the stream and the tab. */
-		printf("    %.*s\n", (int)(end - lines - 3), lines + 3);
+		fputs("    ", stdout);
+		print_visible(stdout, lines + 3, end - lines - 3);
+		putchar('\n');
 	}
 }
 
@@ -104,11 +106,13 @@ static void print_row(const struct joblog_column *columns)
 		snprintf(status, sizeof(status), "signal %d", sig);
 	else
 		snprintf(status, sizeof(status), "exit %d", atoi(columns[JOBLOG_EXIT].text));
-	printf("%s %8s %-9s %4.*s %-7.*s %.*s\n", time,
+	printf("%s %8s %-9s %4u %-7.*s ", time,
 	       short_time(runtime, nanoseconds(&columns[JOBLOG_RUNTIME])), status,
-	       (int)columns[JOBLOG_ATTEMPT].len, columns[JOBLOG_ATTEMPT].text,
-	       (int)columns[JOBLOG_OUTCOME].len, columns[JOBLOG_OUTCOME].text,
-	       (int)columns[JOBLOG_KEY].len, columns[JOBLOG_KEY].text);
+	       (unsigned int)strtoul(columns[JOBLOG_ATTEMPT].text, NULL, 10),
+	       (int)columns[JOBLOG_OUTCOME].len, columns[JOBLOG_OUTCOME].text);
+	/* It is escaped already, unless somebody else wrote the file. */
+	print_visible(stdout, columns[JOBLOG_KEY].text, columns[JOBLOG_KEY].len);
+	putchar('\n');
 }
 
 /* ---- JSON ----------------------------------------------------------------- */
@@ -192,12 +196,17 @@ static void print_job(const struct reader *r, const char *text)
 static void end_job_text(struct reader *r)
 {
 	struct joblog_column columns[JOBLOG_COLUMNS];
+	enum joblog_outcome outcome;
+	const char *key;
+	size_t len;
 
 	if (!r->len)
 		return;
 	r->text[r->len] = '\0';
 	r->len = 0;
-	if (!joblog_split(r->text, strcspn(r->text, "\n"), columns) || !is_wanted(r, columns))
+	len = strcspn(r->text, "\n");
+	if (joblog_parse(r->text, len, &outcome, &key) ||
+	    !joblog_split(r->text, len, columns) || !is_wanted(r, columns))
 		return;
 	if (!r->count) {
 		print_job(r, r->text);

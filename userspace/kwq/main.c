@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "escape.h"
 #include "foreign.h"
 #include "near.h"
 #include "shebang.h"
@@ -80,15 +81,18 @@ static void complain_command(const char *name)
 	size_t i;
 
 	if (here) {
-		fprintf(stderr, "kwq: no command \"%s\"; did you mean \"kwq %s\"? See kwq %.*s%s\n",
-			name, here, (int)strcspn(here, " "), here,
-			*here == '-' ? "" : " --help");
+		fputs("kwq: no command \"", stderr);
+		print_escaped(stderr, name, strlen(name));
+		fprintf(stderr, "\"; did you mean \"kwq %s\"? See kwq %.*s%s\n", here,
+			(int)strcspn(here, " "), here, *here == '-' ? "" : " --help");
 		return;
 	}
 	near_begin(&near, name, strlen(name));
 	for (i = 0; i < ARRAY_SIZE(commands); i++)
 		near_offer(&near, commands[i]->name, strlen(commands[i]->name));
-	fprintf(stderr, "kwq: no command \"%s\"; ", name);
+	fputs("kwq: no command \"", stderr);
+	print_escaped(stderr, name, strlen(name));
+	fputs("\"; ", stderr);
 	if (near.best)
 		fprintf(stderr, "did you mean \"%s\"? See kwq --help\n", near.best);
 	else

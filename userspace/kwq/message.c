@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "escape.h"
 #include "foreign.h"
 #include "near.h"
 #include "output.h"
@@ -17,11 +18,27 @@ const struct command *command;
 char **command_argv;
 const char *message_about;
 
+/* Makes one line of the text, whatever names it has. The caller frees it. */
+static char *make_line(const char *text, size_t text_len, size_t *len)
+{
+	char *line = NULL;
+	FILE *to = open_memstream(&line, len);
+
+	if (!to)
+		return NULL;
+	print_visible(to, text, text_len);
+	fputc('\n', to);
+	if (!fclose(to))
+		return line;
+	free(line);
+	return NULL;
+}
+
 static void __attribute__((format(printf, 1, 0))) print_message(const char *format, va_list args)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *to = open_memstream(&text, &len);
+	char *text = NULL, *line = NULL;
+	size_t text_len = 0, len = 0;
+	FILE *to = open_memstream(&text, &text_len);
 
 	if (!to)
 		return;
@@ -29,12 +46,14 @@ static void __attribute__((format(printf, 1, 0))) print_message(const char *form
 	if (message_about)
 		fprintf(to, "%s: ", message_about);
 	vfprintf(to, format, args);
-	fputc('\n', to);
+	if (!fclose(to))
+		line = make_line(text, text_len, &len);
 	/* One write keeps the line whole. write_all() watches for signals if it has to
 	 * wait.
 	 */
-	if (!fclose(to))
-		write_all(STDERR_FILENO, text, len);
+	if (line)
+		write_all(STDERR_FILENO, line, len);
+	free(line);
 	free(text);
 }
 

@@ -138,7 +138,8 @@ static void print_saved(const struct save *o, const char *queue, const char *pat
 		json_bytes(stdout, "file", path, strlen(path));
 		printf(",\"saved\":%llu}\n", (unsigned long long)nr);
 	} else if (o->verbose) {
-		printf("%s: %llu saved\n", queue, (unsigned long long)nr);
+		print_escaped(stdout, queue, strlen(queue));
+		printf(": %llu saved\n", (unsigned long long)nr);
 	}
 }
 
@@ -256,8 +257,10 @@ static int save_name(const char *dir, const char *name, const struct save *o)
 	if (other) {
 		kwq_close(q);
 		free(path);
-		if (o->verbose)
-			printf("%s: left to %s\n", name, other);
+		if (o->verbose) {
+			print_escaped(stdout, name, strlen(name));
+			printf(": left to %s\n", other);
+		}
 		return STATUS_OK;
 	}
 	if (err == -ENOENT)

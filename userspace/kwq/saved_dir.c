@@ -123,7 +123,8 @@ static int prune_one(const char *path, void *arg)
 		json_bytes(stdout, "file", path, strlen(path));
 		puts(",\"removed\":true}");
 	} else if (prune->verbose) {
-		printf("%s: removed\n", path);
+		print_escaped(stdout, path, strlen(path));
+		puts(": removed");
 	}
 	return STATUS_OK;
 }

@@ -187,7 +187,7 @@ static int complain_limit(const char *what, const char *name)
 {
 	unsigned long value = limit(name);
 
-	message("this user may not have more than %lu %s: raise the limit, such as by\nsysctl fs.inotify.%s=%lu",
+	message("this user may not have more than %lu %s: raise the limit, such as by sysctl fs.inotify.%s=%lu",
 		value, what, name, value ? 4 * value : 1048576);
 	return STATUS_FAILED;
 }

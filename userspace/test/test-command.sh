@@ -370,6 +370,31 @@ same "run: such a queue" "$("$FAKE" run --dry-run -- -dash echo -n)" 'echo -n ke
 same "open: such a queue" "$("$FAKE" open -- -dash echo -n ran)" 'ran'
 echo 'jobs ready=1 items=1' >"$KWQ_TEST_QUEUES"
 
+# No text of others changes the terminal, or begins a line of its own in the journal of a service.
+evil=$'evil\e[2J\n'
+cp "$KWQ_TEST_QUEUES" "$WORK/few"
+printf '%s\n' 'evil\x1b[2J\x0a ready=2 items=2' >>"$KWQ_TEST_QUEUES"
+shown='evil\x1b[2J\n'
+mkdir "$WORK/saved"
+# tells NAME ARGUMENT...: what the command says has the name, and no control character.
+tells() {
+	"$FAKE" "$@" >"$WORK/out" 2>&1 </dev/null
+	grep -qF -- "$shown" "$WORK/out" && ! LC_ALL=C grep -q '[[:cntrl:]]' <(tr -d '\n' <"$WORK/out") &&
+		[ "$(wc -l <"$WORK/out")" = "$(grep -cE '^(kwq: |Usage: |evil|[^ ]*/evil|jobs)' "$WORK/out")" ] || { cat -v "$WORK/out"; return 1; }
+}
+ok "save -v: a name is escaped" tells save -v "$evil" "$WORK/saved/one"
+ok "load -v: too" tells load -v "$WORK/saved/one"
+ok "save --all -v: too" tells save --all -v "$WORK/saved"
+ok "add: of a refused key" tells add "$evil" full
+ok "get: nothing is ready" tells get --nonblock "$evil"
+ok "len: no such queue" tells len "no $evil"
+ok "rm: of a queue with keys" tells rm "$evil"
+ok "run: no such queue" tells run "no $evil" -- true
+ok "load: no such file" tells load "$WORK/$evil"
+ok "an unknown command" tells "$evil"
+ok "an argument too many" tells len jobs "$evil"
+mv "$WORK/few" "$KWQ_TEST_QUEUES"
+
 same "a key beside a script" "$(allowed sh -c 'echo "$1"' sh {})" "sh -c 'echo \"\$1\"' sh key-0"
 same "the number of a job in one" "$(allowed sh -c 'echo {#}')" "sh -c 'echo 1' key-0"
 same "an argument of a program" "$(allowed cp {} {}.c -c {})" 'cp key-0 key-0.c -c key-0'

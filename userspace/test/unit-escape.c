@@ -109,8 +109,24 @@ static bool always_reversible(void)
 	return true;
 }
 
+static void test_visible(const char *text, const char *wanted)
+{
+	char *shown = NULL;
+	size_t len = 0;
+	FILE *to = open_memstream(&shown, &len);
+
+	print_visible(to, text, strlen(text));
+	fclose(to);
+	is_string(shown, wanted, "a text of which parts are escaped already");
+	free(shown);
+}
+
 int main(void)
 {
+	test_visible("a\\x00\\b\\", "a\\x00\\b\\");
+	test_visible("\x1b[2J\nkwq: \xff\\n", "\\x1b[2J\\nkwq: \\xff\\n");
+	test_visible("\xc3\xa4\xc2\x9b", "\xc3\xa4\\xc2\\x9b");
+	test_visible("", "");
 	char text[200], *json, *print;
 	size_t i;
 
