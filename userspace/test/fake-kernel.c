@@ -360,12 +360,12 @@ static int get(int fd, const struct kwq_get_args *args)
 	return args->flags & KWQ_GET_NONBLOCK ? fail(EAGAIN) : wait_until(args->deadline);
 }
 
-/* Only a queue that hands nothing out has keys for ever. */
+/* Only a queue that hands nothing out keeps its ready keys for ever. */
 static int drain(int fd, const struct kwq_drain_args *args)
 {
 	struct queue queue;
 
-	if (find(&queue, opened[fd]) &&
+	if (find(&queue, opened[fd]) && queue.stat.ready &&
 	    queue.stat.state & (KWQ_STATE_PAUSED | KWQ_STATE_TERM_OVER))
 		return wait_until(args->deadline);
 	return 0;
