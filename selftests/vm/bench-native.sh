@@ -18,7 +18,7 @@ TESTS=(
 )
 
 # The real client-go, beside our own queue in Go.
-CLIENT_GO=(client-go.cycle client-go.metrics.cycle client-go.two.cycle client-go.metrics.two.cycle)
+CLIENT_GO=(client-go.cycle client-go.metrics.cycle client-go.two.cycle client-go.metrics.two.cycle client-go.two.add)
 
 # The percentage of processor time used by others above which the note calls the times unreliable.
 OTHERS=5
@@ -27,7 +27,7 @@ OTHERS=5
 run_uml() {
 	local console=$LOGS/bench-native.console.log status=0
 
-	timeout -k 5 600 "$uml/image" mem=2G console=tty </dev/null >"$console" 2>&1 || status=$?
+	timeout -k 5 600 "$uml/image" mem=2G ncpus=2 seccomp=on console=tty </dev/null >"$console" 2>&1 || status=$?
 	if ! tr -d '\r' <"$console" | grep -qx 'kwq_bench: end'; then
 		tail -n 25 "$console" >&2
 		die "User-Mode Linux did not reach its end (its status: $status); the console is in $console"

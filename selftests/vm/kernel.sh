@@ -192,8 +192,12 @@ built() {
 uml() {
 	local name=$1 image=$1${2:+-$2} device='CONFIG_KWQ_DEV=y' source dir tree parts=(kmod) part files
 	[ "$image" = uml ] || device='# CONFIG_KWQ_DEV is not set'
-	[ "$name" != uml-bench ] || parts+=(selftests/bench/native)
 	source=$(source_tree)
+	if [ "$name" = uml-bench ]; then
+		parts+=(selftests/bench/native)
+		# The stock kernel's series knows no second processor.
+		source=$("$VM/newer.sh" source) || die 'the source of the newest series could not be had'
+	fi
 	tree=$CACHE/$name-tree-${source##*/source-}
 	dir=$tree/out-$(fingerprint "$VM/$name.config")
 
@@ -205,8 +209,11 @@ uml() {
 		# shellcheck disable=SC2016 # $(CONFIG_KWQ) is for make
 		sed -i '$a obj-$(CONFIG_KWQ) += kwq/' "$tree.part/drivers/Makefile"
 		# shellcheck disable=SC2016
-		[ "$name" != uml-bench ] ||
+		if [ "$name" = uml-bench ]; then
 			sed -i '$a obj-$(CONFIG_KWQ_BENCH_NATIVE) += kwq/selftests/bench/native/' "$tree.part/drivers/Makefile"
+			# patch writes new files, too.
+			patch -s -d "$tree.part" -p1 <"$VM/uml-ipi.patch" || die 'uml-ipi.patch does not fit the newest series'
+		fi
 		for part in "${parts[@]}"; do
 			sed -i "/^endmenu/i source \"drivers/kwq/$part/Kconfig\"" "$tree.part/drivers/Kconfig"
 		done

@@ -39,6 +39,7 @@ var twoProcessorRows = []row{
 	{"client-go.metrics.cycle", func() float64 { return clientGo(metered, cycle[string], measure.Keys) }},
 	{"client-go.two.cycle", func() float64 { return clientGo(plain, twoCycle, measure.Keys) }},
 	{"client-go.metrics.two.cycle", func() float64 { return clientGo(metered, twoCycle, measure.Keys) }},
+	{"client-go.two.add", twoAdders},
 }
 
 // twoCycle measures two goroutines, each on a processor. Each adds the key that it finished last, and finishes the key that it
@@ -59,6 +60,32 @@ func twoCycle(q queue[string], keys []string) float64 {
 					q.Add(key)
 					key, _ = q.Get()
 					q.Done(key)
+				}
+			}()
+		}
+		end.Wait()
+		return measure.Since(start)
+	})
+}
+
+// twoAdders measures two goroutines that only add, each other keys. Nobody gets.
+func twoAdders() float64 {
+	const adds = 20000
+
+	keys := measure.Keys(2 * adds)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	return measure.SampleSome(2, 15, 2*adds, func() uint64 {
+		var end sync.WaitGroup
+
+		q := workqueue.NewTypedWithConfig(plain)
+		defer q.ShutDown()
+		start := measure.Begin()
+		for _, own := range [][]string{keys[:adds], keys[adds:]} {
+			end.Add(1)
+			go func() {
+				defer end.Done()
+				for _, key := range own {
+					q.Add(key)
 				}
 			}()
 		}

@@ -87,7 +87,7 @@ static void measure_clock(void)
 static int __init kwq_bench_init(void)
 {
 	int (*const subjects[])(void) = {
-		bench_cycle, bench_waiting, bench_pop, bench_due,
+		bench_cycle, bench_waiting, bench_pop, bench_due, bench_two,
 	};
 	int i, err = 0;
 

@@ -3,14 +3,14 @@
  * Benchmarks of kwq that measure time, for a kernel that runs as a program (User-Mode
  * Linux). The host caches and predicts its code and data like those of any program.
  *
- * The kernel has one processor, so a spinlock only turns interrupts off and on, and
- * these are a variable here. Its memory has pages of 4 KiB, while a kernel on bare
+ * The kernel has two processors, which are threads of the host. Interrupts are a variable
+ * here, see selftests/vm/uml-ipi.patch. Its memory has pages of 4 KiB, while a kernel on bare
  * metal uses larger ones. Its clock, ktime_get(), is a call of the host's vDSO.
- * selftests/bench/host measures processors that wait for each other; selftests/bench
+ * selftests/bench/host measures what the core alone costs two processors; selftests/bench
  * counts instructions.
  *
- * The benchmarks measure the processor time of this kernel. They never sleep, so on an
- * idle host that is the elapsed time.
+ * The benchmarks measure the processor time of this kernel, but two.c the elapsed time. They
+ * never sleep, so on an idle host these are the same.
  */
 #ifndef KWQ_BENCH_NATIVE_H
 #define KWQ_BENCH_NATIVE_H

@@ -128,7 +128,7 @@ int bench_two(void)
 	int err;
 
 	if (num_online_cpus() < 2)
-		return 0;
+		return -ENODEV;
 	err = measure("alone.cycle", run_cycles, 1);
 	if (!err)
 		err = measure("two.cycle", run_cycles, 2);
