@@ -138,13 +138,14 @@ static void add_posted(struct kwq_queue *queue, struct kwq_item *last)
 	ktime_t now = kwq_stamp_locked(queue);
 	struct kwq_item *item, *next;
 
-	for (item = NULL; last && last != KWQ_POST_ADDING; last = next) {
-		next = last->post;
-		last->post = item;
+	/* Others may look at @post meanwhile, and find that the items are claimed. */
+	for (item = KWQ_POST_ADDING; last && last != KWQ_POST_ADDING; last = next) {
+		next = READ_ONCE(last->post);
+		WRITE_ONCE(last->post, item);
 		item = last;
 	}
-	for (; item; item = next) {
-		next = item->post;
+	for (; item != KWQ_POST_ADDING; item = next) {
+		next = READ_ONCE(item->post);
 		kwq_add_locked(queue, item, &none, now);
 		kwq_end_claim(item);
 	}

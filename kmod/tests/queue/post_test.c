@@ -10,6 +10,7 @@
 #include <linux/kwq.h>
 #include <linux/sched.h>
 #include "queue/queue.h"
+#include "queue/trace.h"
 #include "tests/form.h"
 #include "tests/thread.h"
 
@@ -87,6 +88,36 @@ static void posts_are_added_in_their_order(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kwq_post(q, &t->a));
 	end_hold(t);
 	EXPECT_GET(test, t, &t->a);
+}
+
+static int nr_unclaimed;
+
+static void count_unclaimed(void *data, const struct kwq_queue *queue, const struct kwq_item *item,
+			    int result)
+{
+	const struct post_test *t = data;
+
+	if (item == &t->a)
+		nr_unclaimed += !t->b.post + !t->c.post;
+	if (item == &t->b)
+		nr_unclaimed += !t->c.post;
+}
+
+static void posts_stay_claimed_until_they_are_added(struct kunit *test)
+{
+	struct post_test *t = test->priv;
+
+	/* K13: another adder would put it into two lists at once. */
+	nr_unclaimed = 0;
+	KUNIT_ASSERT_EQ(test, register_trace_kwq_add(count_unclaimed, t), 0);
+	begin_hold(t);
+	KUNIT_EXPECT_TRUE(test, kwq_post(&t->queue, &t->a));
+	KUNIT_EXPECT_TRUE(test, kwq_post(&t->queue, &t->b));
+	KUNIT_EXPECT_TRUE(test, kwq_post(&t->queue, &t->c));
+	end_hold(t);
+	unregister_trace_kwq_add(count_unclaimed, t);
+	tracepoint_synchronize_unregister();
+	KUNIT_EXPECT_EQ(test, nr_unclaimed, 0);
 }
 
 static void item_is_posted_once(struct kunit *test)
@@ -493,6 +524,7 @@ static void results_tell_the_number_of_runs(struct kunit *test)
 
 static struct kunit_case post_test_cases[] = {
 	KUNIT_CASE(posts_are_added_in_their_order),
+	KUNIT_CASE(posts_stay_claimed_until_they_are_added),
 	KUNIT_CASE(item_is_posted_once),
 	KUNIT_CASE(nothing_is_posted_unless_a_holder_takes_it),
 	KUNIT_CASE(only_idle_items_are_posted),
@@ -515,6 +547,7 @@ static struct kunit_case post_test_cases[] = {
 /* The same for a small queue (K6). */
 static struct kunit_case post_test_small_cases[] = {
 	KUNIT_CASE(posts_are_added_in_their_order),
+	KUNIT_CASE(posts_stay_claimed_until_they_are_added),
 	KUNIT_CASE(item_is_posted_once),
 	KUNIT_CASE(nothing_is_posted_unless_a_holder_takes_it),
 	KUNIT_CASE(only_idle_items_are_posted),
