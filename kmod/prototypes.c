@@ -288,8 +288,8 @@ static void __maybe_unused values(void)
  * poll_to_key pr_warn_ratelimited rb_entry rb_entry_safe rb_first_cached __releases
  * round_down round_up rounddown __same_type
  * scoped_guard __section __set_current_state set_current_state sizeof_field smp_mb
- * smp_rmb smp_load_acquire smp_store_mb smp_store_release smp_wmb spin_lock_init spin_lock_irqsave static_assert strchr
- * strcmp strlen strnlen
+ * smp_load_acquire smp_rmb smp_store_mb smp_store_release smp_wmb spin_lock_init
+ * spin_lock_irqsave static_assert strchr strcmp strlen strnlen
  * struct_size_t swap this_cpu_ptr u64_to_user_ptr unlikely unsafe_copy_to_user
  * try_cmpxchg unsafe_get_user wait_var_event wake_up wake_up_all wake_up_nr xchg
  */

@@ -326,7 +326,7 @@ static noinline __flatten int lock_and_add(struct kwq_queue *queue, struct kwq_i
 	unsigned long flags;
 	int ret;
 
-	if (unlikely(!spin_trylock_irqsave(&queue->lock, flags))) {
+	if (unlikely(!kwq_try_lock(queue, &flags))) {
 		if (kwq_post(queue, item))
 			return KWQ_ADDED;
 		kwq_lock_contended(queue, &flags);

@@ -378,7 +378,10 @@ static int settle(struct kwq_queue *queue, struct kwq_item *item, u32 flags)
 	int ret;
 
 	kwq_lock(queue, &irq_flags);
+	/* A returned item is idle for a moment. */
+	kwq_claim_locked(queue, item, KWQ_POST_HELD);
 	ret = kwq_settle_locked(queue, &queue->holder, item, flags, kwq_stamp_locked(queue));
+	kwq_end_hold_locked(queue, item);
 	if (ret >= 0)
 		refs = kwq_owed_put_locked(queue, item);
 	kwq_unlock(queue, irq_flags);

@@ -22,13 +22,17 @@
  *   claim, and wait for the lock	wake; unlock
  *
  * A shut down closes the list for good before it begins to refuse adds. So no add that was
- * accepted is refused later (Q8). A hold gets longer by the adds that were posted to it, but the
- * cache line of the list goes from adder to adder no faster than the holder adds what they post.
+ * accepted is refused later (Q8). A hold gets longer by the adds that were posted to it. They are
+ * those that the adders' own holds would have had, and the cache line of the list goes from adder
+ * to adder in not much less time than an add takes.
  *
  * An NMI may come while its own processor holds the lock, or any lock that a wake-up takes. So it
  * posts, whatever the state of the item and of the list. If the list is closed, the work item of
- * timer.c takes the lock soon afterwards, unless another holder comes first: each one takes what
- * is posted before it looks at the queue.
+ * timer.c takes the lock soon afterwards, unless another holder comes first: each one that changes
+ * something takes what is posted before.
+ *
+ * On PREEMPT_RT nobody opens the list, because a holder may be preempted there. Adders that wait
+ * for the lock lend it their priority, which a post would not.
  */
 #include <linux/atomic.h>
 #include <linux/compiler.h>
@@ -38,6 +42,7 @@
 
 static struct kwq_item *first_of(unsigned long posts)
 {
+	static_assert(__alignof__(struct kwq_item) > (KWQ_POSTS_OPEN | KWQ_POSTS_ENDED));
 	return (struct kwq_item *)(posts & ~(KWQ_POSTS_OPEN | KWQ_POSTS_ENDED));
 }
 
@@ -113,12 +118,12 @@ int kwq_post_from_nmi(struct kwq_queue *queue, struct kwq_item *item)
 		if (post != KWQ_POST_HELD)
 			return KWQ_COALESCED;
 		/*
-		 * What the holder does is no add, so it has to add the item afterwards. No shut
-		 * down begins in its hold.
+		 * What the holder does is no add, so it has to add the item afterwards. The state
+		 * is read before, because afterwards others may have finished the item.
 		 */
+		state = READ_ONCE(item->state);
 		if (try_cmpxchg(&item->post, &post, KWQ_POST_AGAIN))
-			return READ_ONCE(queue->posts) & KWQ_POSTS_ENDED ?
-			       -ESHUTDOWN : result_in(READ_ONCE(item->state));
+			return result_in(state);
 		post = NULL;
 	}
 	state = READ_ONCE(item->state);
@@ -158,13 +163,13 @@ static void add_posted(struct kwq_queue *queue, struct kwq_item *last)
 noinline void kwq_take_posts_locked(struct kwq_queue *queue)
 {
 	lockdep_assert_held(&queue->lock);
-	if (!(READ_ONCE(queue->posts) & KWQ_POSTS_ENDED))
+	if (READ_ONCE(queue->posts) & ~KWQ_POSTS_ENDED)
 		add_posted(queue, first_of(xchg(&queue->posts, 0)));
 }
 
 /**
  * kwq_end_posts_locked() - take what is posted, and let nothing be posted any more
- * @queue: the queue; @queue->lock held; it is not shut down yet, but will be in this hold
+ * @queue: the queue; @queue->lock held; it is shut down in this hold, if it was not before
  */
 void kwq_end_posts_locked(struct kwq_queue *queue)
 {
@@ -174,10 +179,10 @@ void kwq_end_posts_locked(struct kwq_queue *queue)
 
 /*
  * How often to look for the lock before queueing up for it, and for how long to leave it alone in
- * between: at most some 20 us in all. A processor that has the lock has the cache lines of the
- * queue, too. If it is left alone for some holds, all of these cost it less than a single one whose
- * lines come from another processor. Two processors that add, get and finish then need 440 ns for
- * each item instead of 2,030; one alone needs 340.
+ * between: at most some 40 us in all, where cpu_relax() takes long. A processor that has the lock
+ * has the cache lines of the queue, too. If it is left alone for some holds, all of these cost it
+ * less than a single one whose lines come from another processor. Two processors that add, get
+ * and finish then need 440 ns for each item instead of 2,030; one alone needs 340.
  */
 #define LOOKS		4
 #define LEAVES_ALONE	128
@@ -213,7 +218,8 @@ void kwq_open_posts_locked(struct kwq_queue *queue)
 {
 	lockdep_assert_held(&queue->lock);
 	kwq_take_posts_locked(queue);
-	cmpxchg(&queue->posts, 0, KWQ_POSTS_OPEN);
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		cmpxchg(&queue->posts, 0, KWQ_POSTS_OPEN);
 }
 
 /**
@@ -224,11 +230,13 @@ void kwq_open_posts_locked(struct kwq_queue *queue)
  *	KWQ_POST_HELD, which kwq_end_hold_locked() ends
  *
  * Whoever may make an idle item anything else claims it first. If it is posted, or about to be, it
- * is added now.
+ * is added now. An item that refuses adds is not claimed, so who meets a claim is not refused.
  */
 void kwq_claim_locked(struct kwq_queue *queue, struct kwq_item *item, struct kwq_item *claim)
 {
 	lockdep_assert_held(&queue->lock);
+	if (unlikely(kwq_core_refuses(&queue->core, item)))
+		return;
 	while (unlikely(cmpxchg(&item->post, NULL, claim))) {
 		kwq_take_posts_locked(queue);
 		cpu_relax();
@@ -238,14 +246,14 @@ void kwq_claim_locked(struct kwq_queue *queue, struct kwq_item *item, struct kwq
 /**
  * kwq_end_hold_locked() - end a claim, and add the item if an NMI has asked for it
  * @queue: the queue; @queue->lock held
- * @item: the item; claimed by KWQ_POST_HELD
+ * @item: the item; claimed by KWQ_POST_HELD, unless it refused adds
  */
 void kwq_end_hold_locked(struct kwq_queue *queue, struct kwq_item *item)
 {
 	static const struct kwq_add_options none;
 
 	lockdep_assert_held(&queue->lock);
-	if (likely(cmpxchg(&item->post, KWQ_POST_HELD, NULL) == KWQ_POST_HELD))
+	if (likely(cmpxchg(&item->post, KWQ_POST_HELD, NULL) != KWQ_POST_AGAIN))
 		return;
 	kwq_add_locked(queue, item, &none, kwq_stamp_locked(queue));
 	kwq_end_claim(item);

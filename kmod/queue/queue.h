@@ -117,19 +117,39 @@ static inline void kwq_end_claim(struct kwq_item *item)
 }
 
 /**
- * kwq_lock() - take the lock of a driver's queue, and add what an NMI has posted
+ * kwq_try_lock() - take the lock of a driver's queue if it is free, and add what an NMI has posted
  * @queue: the queue
  * @flags: as for spin_lock_irqsave()
  *
- * Nobody posts keys. So operations on keys take the lock itself.
+ * Return: true if the caller has the lock.
+ */
+static __always_inline bool kwq_try_lock(struct kwq_queue *queue, unsigned long *flags)
+{
+	/* To lockdep a trylock is no reason for a deadlock, but the caller will wait if it fails. */
+	if (IS_ENABLED(CONFIG_PROVE_LOCKING)) {
+		spin_lock_irqsave(&queue->lock, *flags);
+		spin_unlock_irqrestore(&queue->lock, *flags);
+	}
+	if (unlikely(!spin_trylock_irqsave(&queue->lock, *flags)))
+		return false;
+	if (unlikely(READ_ONCE(queue->posts)))
+		kwq_take_posts_locked(queue);
+	return true;
+}
+
+/**
+ * kwq_lock() - take the lock of a driver's queue, and add what is posted
+ * @queue: the queue
+ * @flags: as for spin_lock_irqsave()
+ *
+ * Nobody posts keys. So operations on keys take the lock itself. What only reads a number does,
+ * too, and may come before what an NMI has posted.
  */
 static __always_inline void kwq_lock(struct kwq_queue *queue, unsigned long *flags)
 	__acquires(&queue->lock)
 {
-	if (unlikely(!spin_trylock_irqsave(&queue->lock, *flags)))
+	if (unlikely(!kwq_try_lock(queue, flags)))
 		kwq_lock_contended(queue, flags);
-	else if (unlikely(READ_ONCE(queue->posts)))
-		kwq_take_posts_locked(queue);
 }
 
 /* clock.c */

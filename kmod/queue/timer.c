@@ -76,6 +76,7 @@ VISIBLE_IF_KUNIT bool kwq_take_turn(struct kwq_queue *queue, bool was_behind)
 	bool more;
 
 	spin_lock_irqsave(&queue->lock, flags);
+	kwq_take_posts_locked(queue);
 	more = kwq_expire_some_locked(queue, kwq_now_locked(queue),
 				      was_behind ? KWQ_READY_PER_HOLD : KWQ_READY_PER_TIMER);
 	if (!was_behind) {
@@ -83,7 +84,7 @@ VISIBLE_IF_KUNIT bool kwq_take_turn(struct kwq_queue *queue, bool was_behind)
 	} else if (!more) {
 		/* An NMI that still finds it set has posted before, so the unlock takes that. */
 		smp_store_mb(queue->is_behind, false);
-		/* Needs no barrier: who waits for this has joined before it looks under the lock. */
+		/* Needs no barrier: who waits has joined before it looks under the lock. */
 		wake_up_var(&queue->behind);
 	}
 	kwq_look_again_locked(queue);

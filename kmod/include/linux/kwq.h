@@ -340,8 +340,9 @@ void kwq_large_queue_init(struct kwq_large_queue *large, const char *name,
  * @queue: the queue
  *
  * A queue with a handler is cancelled first, as by kwq_cancel_all_sync(). Without a handler
- * the queue forgets its items. It does not touch them unless it owns references. Then all
- * items become idle, even those that were got and not finished, and it drops its references.
+ * the queue forgets its items. It does not touch them unless it owns references, or an NMI has
+ * just added some. With references all items become idle, even those that were got and not
+ * finished, and it drops its references.
  *
  * The caller makes sure that no call on this queue is running or will follow. There is one
  * exception: the kwq_done() or kwq_item_done() that ended the caller's drain, or the last attempt,

@@ -45,12 +45,14 @@ static void post_test_exit(struct kunit *test)
 
 /* From here on this is the holder that had to wait for the lock. */
 static void begin_hold(struct post_test *t)
+	__acquires(&t->queue.lock)
 {
 	spin_lock_irqsave(&t->queue.lock, t->flags);
 	kwq_open_posts_locked(&t->queue);
 }
 
 static void end_hold(struct post_test *t)
+	__releases(&t->queue.lock)
 {
 	kwq_unlock(&t->queue, t->flags);
 }
@@ -369,6 +371,68 @@ static void nmi_is_seen_by_the_next_call(struct kunit *test)
 	q->is_behind = false;
 }
 
+static void nmi_comes_before_later_adds(struct kunit *test)
+{
+	struct post_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q1: also before what becomes due later. The work item is kept away. */
+	q->is_behind = true;
+	kwq_add_after(q, &t->c, NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, kwq_post_from_nmi(q, &t->b), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_ADDED);
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->a);
+	kwq_done(q, &t->a);
+	kwq_test_wait_until(test, kwq_queue_now(q) >= kwq_test_due(q, &t->c));
+	KUNIT_EXPECT_EQ(test, kwq_post_from_nmi(q, &t->a), KWQ_ADDED);
+	KUNIT_EXPECT_FALSE(test, kwq_take_turn(q, true));
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, &t->c);
+}
+
+static void refused_adds_claim_nothing(struct kunit *test)
+{
+	struct post_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* K8: otherwise an NMI that meets the claim would take it for an add to come. */
+	kwq_disable_sync(q, &t->a);
+	kwq_lock(q, &t->flags);
+	kwq_claim_locked(q, &t->a, KWQ_POST_HELD);
+	KUNIT_EXPECT_EQ(test, kwq_post_from_nmi(q, &t->a), -ESHUTDOWN);
+	kwq_end_hold_locked(q, &t->a);
+	end_hold(t);
+	kwq_shut_down(q);
+	kwq_lock(q, &t->flags);
+	kwq_claim_locked(q, &t->b, KWQ_POST_HELD);
+	KUNIT_EXPECT_EQ(test, kwq_post_from_nmi(q, &t->b), -ESHUTDOWN);
+	kwq_end_hold_locked(q, &t->b);
+	end_hold(t);
+	KUNIT_EXPECT_NULL(test, t->b.post);
+}
+
+static void see_done(void *data, const struct kwq_queue *queue, const struct kwq_item *item,
+		     int result)
+{
+	claim = item->post;
+}
+
+static void returned_item_is_claimed(struct kunit *test)
+{
+	struct post_test *t = test->priv;
+
+	/* O2 K13: for a moment it is idle, and an adder could post it. */
+	kwq_add(&t->queue, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	KUNIT_ASSERT_EQ(test, register_trace_kwq_done(see_done, NULL), 0);
+	KUNIT_EXPECT_EQ(test, kwq_give_back(&t->queue, &t->a), KWQ_RETURNED);
+	unregister_trace_kwq_done(see_done, NULL);
+	tracepoint_synchronize_unregister();
+	KUNIT_EXPECT_PTR_EQ(test, claim, KWQ_POST_HELD);
+	KUNIT_EXPECT_NULL(test, t->a.post);
+}
+
 static void nmi_adds_an_item_in_any_state(struct kunit *test)
 {
 	struct post_test *t = test->priv;
@@ -536,6 +600,9 @@ static struct kunit_case post_test_cases[] = {
 	KUNIT_CASE(post_wakes_a_getter),
 	KUNIT_CASE(nmi_under_the_lock_adds),
 	KUNIT_CASE(nmi_is_seen_by_the_next_call),
+	KUNIT_CASE(nmi_comes_before_later_adds),
+	KUNIT_CASE(refused_adds_claim_nothing),
+	KUNIT_CASE(returned_item_is_claimed),
 	KUNIT_CASE(nmi_adds_an_item_in_any_state),
 	KUNIT_CASE(nmi_during_another_operation_is_not_lost),
 	KUNIT_CASE(nmi_keeps_an_open_list_open),
@@ -559,6 +626,9 @@ static struct kunit_case post_test_small_cases[] = {
 	KUNIT_CASE(post_wakes_a_getter),
 	KUNIT_CASE(nmi_under_the_lock_adds),
 	KUNIT_CASE(nmi_is_seen_by_the_next_call),
+	KUNIT_CASE(nmi_comes_before_later_adds),
+	KUNIT_CASE(refused_adds_claim_nothing),
+	KUNIT_CASE(returned_item_is_claimed),
 	KUNIT_CASE(nmi_adds_an_item_in_any_state),
 	KUNIT_CASE(nmi_during_another_operation_is_not_lost),
 	KUNIT_CASE(nmi_keeps_an_open_list_open),

@@ -67,8 +67,9 @@ inline claim(as)
 {
 #ifndef HOLDER_CLAIMS_NOTHING
 	do
-	:: atomic { post == FREE -> post = as; break }
-	:: post != FREE -> take()
+	:: shut_down || disabled -> break
+	:: atomic { !shut_down && !disabled && post == FREE -> post = as; break }
+	:: !shut_down && !disabled && post != FREE -> take()
 	od
 #else
 	skip
@@ -80,6 +81,7 @@ inline end_hold()
 {
 	if
 	:: atomic { post == HELD -> post = FREE }
+	:: post == FREE || post == ADDING || post == LISTED
 	:: atomic {
 		post == AGAIN ->
 		if
@@ -149,18 +151,16 @@ over:
 /* kwq_post_from_nmi(), which may interrupt anyone */
 proctype nmi()
 {
-	bool again = false;
-
 	changed = true;
+again:
 	if
 	:: atomic { post == FREE -> post = ADDING }
 #ifndef NMI_TAKES_A_HOLD_FOR_AN_ADD
-	:: atomic { post == HELD -> post = AGAIN };
+	:: post == HELD ->
 		if
-		:: ended -> changed = false
-		:: !ended
-		fi;
-		goto over
+		:: atomic { post == HELD -> post = AGAIN }; goto over
+		:: post != HELD -> goto again
+		fi
 	:: post == ADDING || post == AGAIN || post == LISTED -> goto over
 #else
 	:: post != FREE -> goto over
