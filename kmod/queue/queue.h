@@ -125,7 +125,7 @@ static inline void kwq_end_claim(struct kwq_item *item)
  */
 static __always_inline bool kwq_try_lock(struct kwq_queue *queue, unsigned long *flags)
 {
-	/* To lockdep a trylock is no reason for a deadlock, but the caller will wait if it fails. */
+	/* To lockdep a trylock waits for nobody, but the caller does if it fails. */
 	if (IS_ENABLED(CONFIG_PROVE_LOCKING)) {
 		spin_lock_irqsave(&queue->lock, *flags);
 		spin_unlock_irqrestore(&queue->lock, *flags);
