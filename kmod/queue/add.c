@@ -37,7 +37,7 @@ static int check_priority(struct kwq_add_options *options)
  * kwq_check_asked() - kwq_check_add() for an add with options
  * @options: the options
  *
- * Drivers and programs get the same checks. What an add may say of the item's group differs, so
+ * Drivers and programs get the same checks. But they say different things of the item's group, so
  * the caller checks KWQ_ADD_GROUP, and sets the flag afterwards.
  *
  * Return: 0; -EINVAL.

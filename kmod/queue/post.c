@@ -118,8 +118,8 @@ int kwq_post_from_nmi(struct kwq_queue *queue, struct kwq_item *item)
 		if (post != KWQ_POST_HELD)
 			return KWQ_COALESCED;
 		/*
-		 * What the holder does is no add, so it has to add the item afterwards. The state
-		 * is read before, because afterwards others may have finished the item.
+		 * The holder's own operation is no add, so the holder has to add the item at its
+		 * end. The state is read before, because others may have finished the item then.
 		 */
 		state = READ_ONCE(item->state);
 		if (try_cmpxchg(&item->post, &post, KWQ_POST_AGAIN))
@@ -229,8 +229,9 @@ void kwq_open_posts_locked(struct kwq_queue *queue)
  * @claim: KWQ_POST_ADDING for an add without options, which kwq_end_claim() ends; for anything else
  *	KWQ_POST_HELD, which kwq_end_hold_locked() ends
  *
- * Whoever may make an idle item anything else claims it first. If it is posted, or about to be, it
- * is added now. An item that refuses adds is not claimed, so who meets a claim is not refused.
+ * A holder that may make an idle item anything else claims it first. If it is posted, or about
+ * to be, it is added now. An item that refuses adds is not claimed, so who meets a claim is not
+ * refused.
  */
 void kwq_claim_locked(struct kwq_queue *queue, struct kwq_item *item, struct kwq_item *claim)
 {

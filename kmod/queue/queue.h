@@ -142,8 +142,8 @@ static __always_inline bool kwq_try_lock(struct kwq_queue *queue, unsigned long 
  * @queue: the queue
  * @flags: as for spin_lock_irqsave()
  *
- * Nobody posts keys. So operations on keys take the lock itself. What only reads a number does,
- * too, and may come before what an NMI has posted.
+ * Nobody posts keys, so operations on keys take the lock itself. Calls that only read a number do
+ * so, too, because they may come before an NMI's post as well as after it.
  */
 static __always_inline void kwq_lock(struct kwq_queue *queue, unsigned long *flags)
 	__acquires(&queue->lock)

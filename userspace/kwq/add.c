@@ -330,7 +330,7 @@ static int add_main(int argc, char **argv)
 		room_deadline = kwq_deadline(q, wait_ns);
 	if (at)
 		common.time = must_parse_instant("--at", at, kwq_now(q), past_ok ? NULL :
-						 "--past ok adds such keys for now");
+						 "--past ok adds such keys at once");
 	return each_key(q, queue, &verb, &options, argc, argv);
 }
 

@@ -8,8 +8,8 @@
 #include <kwq.h>
 
 /*
- * Removes all keys. Those that are being processed stay with their holders until they are done, but
- * nothing else is due for them then. Needs the rights to read and to manage. Returns 0 or a
+ * Removes all keys. Keys in processing stay with their holders until they are done, but nothing
+ * else is due for them then. Needs the rights to read and to manage. Returns 0 or a
  * negative errno value.
  */
 int drop_keys(struct kwq *q);
