@@ -3,8 +3,8 @@
 """Reads the mutants of this folder, plants them and judges whether they were found.
 
 mutant.py list [NAME...]        key, name, suite, and programs or KUnit suites of these mutants, or of all. Those that
-                                change the same file follow each other. The key changes with the mutant and with the
-                                sources that its suite compiles.
+                                change the same file follow each other. The key changes with the mutant, with a file that it
+                                changes, and with the test that finds it.
 mutant.py sources SUITE         a checksum of the sources that the suite compiles
 mutant.py check TREE            checks that every mutant fits the sources in TREE, and names existing KUnit cases
 mutant.py plant NAME TREE       changes the sources in TREE
@@ -67,6 +67,17 @@ def fingerprint(suite):
 
 HOST_PROGRAM = re.compile(r'\b(?:cluster|test|unit)-[a-z-]+')
 
+# Where tests are. A test is found by the word that its path contains, and what all tests use by SHARED.
+TEST_FOLDERS = ('kmod/tests', 'selftests/cluster', 'selftests/device', 'selftests/model', 'userspace/go', 'userspace/python/test',
+                'userspace/test')
+SHARED = re.compile(r'\.h$|/tap\.|/(?:form|thread|keyed_ops|core_check)\.c$')
+
+
+@functools.cache
+def test_files():
+    return {str(path.relative_to(TOP)): path.read_bytes() for folder in TEST_FOLDERS for path in sorted((TOP / folder).rglob('*'))
+            if path.is_file() and '__pycache__' not in path.parts}
+
 
 class Mutant:
     def __init__(self, name):
@@ -118,9 +129,27 @@ class Mutant:
             return ' '.join([self.suite, *sorted(set(HOST_PROGRAM.findall(self.finds.pattern)))])
         return self.suite
 
+    def words(self):
+        """Words in the paths of the tests that find the mutant: a KUnit suite, or programs."""
+        _, *programs = self.chosen().split()
+        for word in programs:
+            if word.startswith('kwq-'):
+                yield from (f'"{suite}"' for suite in re.findall(r'kwq-[a-z-]*[a-z]', self.finds.pattern))
+            elif word.startswith(('cluster', 'unit-cluster')):
+                yield 'cluster'
+            else:
+                yield {'go': '_test.go', 'local': 'local.c'}.get(word, word)
+
     def key(self):
-        text = f'{self.text}\0{fingerprint(self.suite.split()[0])}'
-        return hashlib.sha256(text.encode()).hexdigest()[:20]
+        words = sorted(set(self.words()))
+        found = {path for path, text in test_files().items() if any(word in path or word.encode() in text and word[0] == '"'
+                                                                    for word in words)}
+        # A test that is not known by its word is any of them.
+        checksum = hashlib.sha256(self.text.encode())
+        for path in sorted({file for file, _, _ in self.hunks} | {path for path in test_files()
+                                                                  if not found or path in found or SHARED.search(path)}):
+            checksum.update(f'\0{path}\0'.encode() + (TOP / path).read_bytes())
+        return checksum.hexdigest()[:20]
 
     def judge(self, failed):
         """Returns the failure that found the mutant."""

@@ -5,8 +5,8 @@
 # module builds with it and the test named in its file fails; see mutant.py. The table of results goes to
 # build/mutants.txt. The bugs of the shell's model are in selftests/spin/mutants.
 #
-# The cache has a record of the bugs that were found. A bug in it is not planted again until its file, or a source of its
-# suite, changes. So a run that was stopped goes on where it was.
+# The cache has a record of the bugs that were found. A bug in it is not planted again until its file changes, or a source that
+# it changes, or the test that finds it. So a run that was stopped goes on where it was.
 #
 # MUTANTS='early-ready* ...'  only these
 # MUTANTS=short               the quick ones that `make test-long` plants, as proof that mutants are still found
@@ -180,7 +180,7 @@ while read -r key name words; do
 		printf '%s %s %s\n' "$key" "$name" "$words" >>"$WORK/unplanted"
 	fi
 done < <("$HERE/mutant.py" list "${mutants[@]}")
-progress "$(wc -l <"$WORK/unplanted") of ${#mutants[@]} mutants to plant; the others were found before, with the same sources"
+progress "$(wc -l <"$WORK/unplanted") of ${#mutants[@]} mutants to plant; the others were found before, in the same source by the same test"
 
 # What all copies share is built before there are any: the kernels, and User-Mode Linux with its first kwq.
 "$VM/packages.sh" device host kernels model
