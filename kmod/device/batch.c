@@ -183,7 +183,7 @@ static __always_inline void execute_under_lock(struct run *run, const struct kwq
 	while (run->at < run->nr) {
 		ret = kind->execute(handle, entry_at(kind, run->chunk, run->at), extras, &run->key,
 				    now, &run->stock);
-		if (kind->makes_items && ret == -EAGAIN)
+		if ((kind->makes_items || extras) && ret == -EAGAIN)
 			break;
 		if (wait && kwq_keyed_may_find_room(&run->stock, ret)) {
 			if (run->at > first)
@@ -242,7 +242,7 @@ static __always_inline u32 execute_entries(struct kwq_handle *handle,
 				break;
 		}
 	}
-	if (kind->makes_items)
+	if (kind->makes_items || extras)
 		kwq_stock_empty(&run.stock, keyed);
 	return run.at;
 }
@@ -530,6 +530,7 @@ static noinline int execute_with_extras(struct kwq_handle *handle,
 	int err = 0;
 
 	extra.extras.value = NULL;
+	extra.extras.note = NULL;
 	extra.value_bytes = 0;
 	if (batch->keys_len <= KWQ_SHORT_KEY_MAX)
 		chunk_init_single(&chunk, &single, batch);
@@ -898,31 +899,34 @@ int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
 #define HOLDS_PER_LIST	256
 
 /*
- * A hold lists so many bytes of keys, groups and values at most: any one item, or many small ones.
- * The allocator may round the values up to the double.
+ * A hold lists so many bytes of keys, groups, values and notes at most: any one item, or many small
+ * ones. The allocator may round the values up to the double.
  */
-#define VALUES_PER_HOLD		(KWQ_VALUE_MAX + KWQ_KEY_MAX + KWQ_GROUP_MAX)
+#define VALUES_PER_HOLD		(KWQ_VALUE_MAX + KWQ_NOTE_MAX + KWQ_KEY_MAX + KWQ_GROUP_MAX)
 #define VALUE_BYTES_PER_HOLD	(2 * VALUES_PER_HOLD)
 
-/* Copies out the keys that one hold has listed, each with its group and value behind it. */
+/* Copies out the keys that one hold has listed, each with its group, value and note behind it. */
 static int copy_keys_and_values(const struct kwq_batch *batch, u64 offset,
 				const struct kwq_list_buffer *buffer)
 {
 	u8 __user *to = u64_to_user_ptr(batch->keys) + offset;
 	const u8 *key = buffer->keys;
-	const struct kwq_value *value;
-	u32 i, len;
+	struct kwq_value *const *slots = buffer->values;
+	u32 i, len, slot;
 
-	for (i = 0; i < buffer->fill.nr; i++, key += len, to += len) {
+	for (i = 0; i < buffer->fill.nr; i++, slots += KWQ_SLOTS) {
 		len = buffer->entries[i].key_len + buffer->entries[i].group_len;
 		if (copy_to_user(to, key, len))
 			return -EFAULT;
-		value = buffer->values[i];
-		if (!value)
-			continue;
-		if (copy_to_user(to + len, value->bytes, value->len))
-			return -EFAULT;
-		to += value->len;
+		key += len;
+		to += len;
+		for (slot = 0; slot < KWQ_SLOTS; slot++) {
+			if (!slots[slot])
+				continue;
+			if (copy_to_user(to, slots[slot]->bytes, slots[slot]->len))
+				return -EFAULT;
+			to += slots[slot]->len;
+		}
 	}
 	return 0;
 }
@@ -952,7 +956,7 @@ static void put_values(const struct kwq_list_buffer *buffer)
 {
 	u32 i;
 
-	for (i = 0; i < buffer->fill.nr; i++)
+	for (i = 0; i < buffer->fill.nr * KWQ_SLOTS; i++)
 		if (buffer->values[i])
 			kwq_value_put(buffer->values[i]);
 }
@@ -969,7 +973,7 @@ static void put_values(const struct kwq_list_buffer *buffer)
 int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batch,
 			 struct kwq_list_request *request)
 {
-	struct kwq_value *values[CHUNK_ENTRIES];
+	struct kwq_value *values[CHUNK_ENTRIES * KWQ_SLOTS];
 	struct kwq_list_buffer buffer;
 	struct cursor at = {};
 	struct chunk chunk;
@@ -979,7 +983,7 @@ int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batc
 	ret = chunk_init(&chunk, batch, CHUNK_ENTRIES, sizeof(struct kwq_listed), handle, false);
 	if (ret)
 		return ret;
-	if (request->values) {
+	if (request->slots) {
 		most = min_t(u32, most, VALUES_PER_HOLD);
 		if (!kwq_quota_charge_call(handle, VALUE_BYTES_PER_HOLD)) {
 			chunk_free(&chunk, handle);
@@ -1000,7 +1004,7 @@ int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batc
 			ret = -EINTR;
 		cond_resched();
 	} while (!ret && request->at && at.taken < batch->nr && ++holds < HOLDS_PER_LIST);
-	if (request->values)
+	if (request->slots)
 		kwq_quota_uncharge_call(handle, VALUE_BYTES_PER_HOLD);
 	chunk_free(&chunk, handle);
 	/* Items that did not fit are for the next call. */

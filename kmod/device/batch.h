@@ -16,7 +16,7 @@
  * @size: size of an entry
  * @extra_size: size of an extra; 0 if this kind has no extras
  * @key_len_at: offset of the length of the key in an entry
- * @makes_items: true if @execute may need a stock
+ * @makes_items: true if @execute may need a stock. With an extra, any kind may
  * @by_outbox: in a queue with an outbox, the request concerns the outbox
  * @changes_items: the changes of the entries are kept before the request returns, if the queue has
  *	KWQ_CREATE_SYNC
@@ -164,8 +164,9 @@ int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batc
 /**
  * struct kwq_extra_in - the extra of the entry that is being carried out
  * @extra: the extra
- * @extras: what it brings. The value, if one is left, and @value_bytes need kwq_extra_end()
- * @value_bytes: bytes of the value that are charged as memory of the call
+ * @extras: what it brings. The value and the note, if they are left, and @value_bytes need
+ *	kwq_extra_end()
+ * @value_bytes: bytes of both that are charged as memory of the call
  * @group: the name of its group
  */
 struct kwq_extra_in {

@@ -417,7 +417,7 @@ static long ioctl_info(void __user *uarg)
 			    KWQ_FEATURE_WAIT_ADD | KWQ_FEATURE_LIST_ITEMS | KWQ_FEATURE_RESTORE |
 			    KWQ_FEATURE_SETTLE | KWQ_FEATURE_BOARD |
 			    KWQ_FEATURE_NO_DURATIONS | KWQ_FEATURE_CHANGES |
-			    KWQ_FEATURE_GRANTS,
+			    KWQ_FEATURE_GRANTS | KWQ_FEATURE_NOTES,
 		.max_items = max_items,
 		.max_bytes = max_bytes,
 		.name_max = KWQ_NAME_MAX,
@@ -939,7 +939,8 @@ static long queue_list_items(struct file *file, union queue_args *args, void __u
 	struct kwq_list_request request = {
 		.states = arg->states,
 		.at = arg->after,
-		.values = arg->flags & KWQ_LIST_VALUES,
+		.slots = (arg->flags & KWQ_LIST_VALUES ? BIT(KWQ_VALUE) : 0) |
+			 (arg->flags & KWQ_LIST_NOTES ? BIT(KWQ_NOTE) : 0),
 	};
 	int ret = check_list_items(arg);
 
@@ -1007,7 +1008,7 @@ static long queue_follow(struct file *file, union queue_args *args, void __user 
 }
 
 #define CHANGES_FLAGS	(KWQ_CHANGES_NONBLOCK | KWQ_CHANGES_RELATIVE | KWQ_CHANGES_VALUES | \
-			 KWQ_CHANGES_GETTERS)
+			 KWQ_CHANGES_GETTERS | KWQ_CHANGES_NOTES)
 
 static int check_changes(const struct kwq_changes_args *arg)
 {
@@ -1035,7 +1036,8 @@ static long queue_changes(struct file *file, union queue_args *args, void __user
 	      kwq_begin_reading(handle, arg->after, arg->kept, arg->flags & KWQ_CHANGES_GETTERS);
 	if (ret)
 		return ret;
-	request.values = arg->flags & KWQ_CHANGES_VALUES;
+	request.slots = (arg->flags & KWQ_CHANGES_VALUES ? BIT(KWQ_VALUE) : 0) |
+			(arg->flags & KWQ_CHANGES_NOTES ? BIT(KWQ_NOTE) : 0);
 	patience.deadline = deadline_of(handle->keyed, arg->deadline,
 					arg->flags & KWQ_CHANGES_RELATIVE, arg->resume);
 	patience.nonblock = file->f_flags & O_NONBLOCK || arg->flags & KWQ_CHANGES_NONBLOCK;
@@ -1116,7 +1118,8 @@ static const struct queue_request {
 	REQUEST(term, TERM, KWQ_RIGHT_MANAGE, KWQ_TERM_RELATIVE),
 	REQUEST(shut_down, SHUT_DOWN, KWQ_RIGHT_MANAGE, 0),
 	REQUEST(drain, DRAIN, KWQ_RIGHT_MANAGE, KWQ_DRAIN_RELATIVE),
-	REQUEST(list_items, LIST_ITEMS, KWQ_RIGHT_READ, KWQ_LIST_KEY | KWQ_LIST_VALUES),
+	REQUEST(list_items, LIST_ITEMS, KWQ_RIGHT_READ,
+		KWQ_LIST_KEY | KWQ_LIST_VALUES | KWQ_LIST_NOTES),
 	REQUEST(advance, ADVANCE, KWQ_RIGHT_MANAGE, KWQ_ADVANCE_TO),
 	REQUEST(board, BOARD, KWQ_RIGHT_WRITE, O_CLOEXEC),
 	REQUEST(tell, TELL, KWQ_RIGHT_WRITE, 0),

@@ -7,7 +7,8 @@
 #include "keyed/timens.h"
 
 /* The flags of an add that are for its extra. Without an extra they are unknown. */
-#define KWQ_ADD_EXTRAS	(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE | KWQ_ADD_GROUP | KWQ_ADD_AT_MOST)
+#define KWQ_ADD_EXTRAS	(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE | KWQ_ADD_GROUP | KWQ_ADD_AT_MOST | \
+			 KWQ_ADD_NOTE)
 
 static u32 extra_flags_of_add(const void *data)
 {
@@ -28,7 +29,8 @@ static noinline int execute_add_as_asked(struct kwq_handle *handle,
 	};
 
 	if (extras) {
-		options.flags &= ~(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE | KWQ_ADD_GROUP);
+		options.flags &= ~(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE | KWQ_ADD_GROUP |
+				   KWQ_ADD_NOTE);
 		options.at_most = extras->at_most;
 	}
 	if (!key->len || entry->pad || kwq_check_add(&options))
@@ -103,22 +105,31 @@ const struct kwq_batch_kind kwq_batch_done = {
 	.execute = execute_done,
 };
 
+static u32 extra_flags_of_extend(const void *data)
+{
+	const struct kwq_extend_entry *entry = data;
+
+	return entry->flags & KWQ_EXTEND_NOTE ? KWQ_ADD_NOTE : 0;
+}
+
 static int execute_extend(struct kwq_handle *handle, const void *data, struct kwq_extras *extras,
 			  const struct kwq_key *key, ktime_t now, struct kwq_stock *stock)
 {
 	const struct kwq_extend_entry *entry = data;
 
-	if (entry->flags || !names_one(entry->ticket, key))
+	if (entry->flags & ~(extras ? KWQ_EXTEND_NOTE : 0) || !names_one(entry->ticket, key))
 		return -EINVAL;
-	return kwq_handle_extend_locked(handle, entry->ticket, key, now);
+	return kwq_handle_extend_locked(handle, entry->ticket, key, extras, now, stock);
 }
 
 const struct kwq_batch_kind kwq_batch_extend = {
 	.cmd = KWQ_IOC_EXTEND,
 	.rights = KWQ_RIGHT_READ,
 	.size = sizeof(struct kwq_extend_entry),
+	.extra_size = sizeof(struct kwq_add_extra),
 	.key_len_at = offsetof(struct kwq_extend_entry, key_len),
 	.sees_losses = true,
+	.extra_flags = extra_flags_of_extend,
 	.execute = execute_extend,
 };
 
@@ -192,7 +203,7 @@ static u32 extra_flags_of_restore(const void *data)
 {
 	const struct kwq_restore_entry *entry = data;
 
-	return entry->flags & (KWQ_ADD_VALUE | KWQ_ADD_GROUP | KWQ_ADD_TOKEN);
+	return entry->flags & (KWQ_ADD_VALUE | KWQ_ADD_GROUP | KWQ_ADD_TOKEN | KWQ_ADD_NOTE);
 }
 
 #define KWQ_IS_AT_WORK	(KWQ_IS_PROCESSING | KWQ_IS_DIRTY | KWQ_IS_DYING)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What comes with an entry or an item beside its key: its value, its group and its token. */
+/* What comes with an entry or an item beside its key: its value, note, group and token. */
 #include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/uaccess.h>
@@ -18,6 +18,12 @@ static int check_extra(const struct kwq_add_extra *extra, u32 flags)
 	if (extra->group_len > KWQ_GROUP_MAX)
 		return -EMSGSIZE;
 	if (extra->group && !extra->group_len)
+		return -EINVAL;
+	if ((!(flags & KWQ_ADD_NOTE) && (extra->note || extra->note_len)) || extra->pad)
+		return -EINVAL;
+	if (extra->note_len > KWQ_NOTE_MAX)
+		return -EMSGSIZE;
+	if (extra->note && !extra->note_len)
 		return -EINVAL;
 	if (!(flags & KWQ_ADD_VALUE))
 		return extra->value || extra->value_len || flags & KWQ_ADD_KEEP_VALUE ? -EINVAL : 0;
@@ -42,28 +48,28 @@ static int copy_group_in(struct kwq_extra_in *in)
 }
 
 /*
- * Copies the value in. Returns -EFAULT if that fails, or sets *@result. Until the entry is carried
- * out, the value counts as memory of the call, because the copy may take long.
+ * Copies a value or a note in. Returns -EFAULT if that fails, or sets *@result. Until the entry is
+ * carried out, it counts as memory of the call, because the copy may take long.
  */
-static int copy_value_in(struct kwq_extra_in *in, const struct kwq_handle *handle, s32 *result)
+static int copy_value_in(struct kwq_extra_in *in, struct kwq_value **value, u64 from, u32 len,
+			 const struct kwq_handle *handle, s32 *result)
 {
-	u32 len = in->extra.value_len;
+	u32 bytes;
 
-	if (!len)
+	if (!len || *result)
 		return 0;
-	in->extras.value = kwq_value_alloc(len);
-	if (!in->extras.value) {
+	*value = kwq_value_alloc(len);
+	if (!*value) {
 		*result = -ENOMEM;
 		return 0;
 	}
-	in->value_bytes = kwq_value_bytes(in->extras.value);
-	if (!kwq_quota_charge_call(handle, in->value_bytes)) {
-		in->value_bytes = 0;
+	bytes = kwq_value_bytes(*value);
+	if (!kwq_quota_charge_call(handle, bytes)) {
 		*result = -EDQUOT;
 		return 0;
 	}
-	return copy_from_user(in->extras.value->bytes, u64_to_user_ptr(in->extra.value), len) ?
-	       -EFAULT : 0;
+	in->value_bytes += bytes;
+	return copy_from_user((*value)->bytes, u64_to_user_ptr(from), len) ? -EFAULT : 0;
 }
 
 /**
@@ -91,7 +97,13 @@ int kwq_extra_copy_in(struct kwq_extra_in *in, const struct kwq_handle *handle,
 	in->extras.token = in->extra.token;
 	if (!*result)
 		*result = check_extra(&in->extra, flags);
-	return *result ? 0 : copy_group_in(in) ?: copy_value_in(in, handle, result);
+	if (*result)
+		return 0;
+	return copy_group_in(in) ?:
+	       copy_value_in(in, &in->extras.value, in->extra.value, in->extra.value_len, handle,
+			     result) ?:
+	       copy_value_in(in, &in->extras.note, in->extra.note, in->extra.note_len, handle,
+			     result);
 }
 
 /**
@@ -102,9 +114,11 @@ int kwq_extra_copy_in(struct kwq_extra_in *in, const struct kwq_handle *handle,
 void kwq_extra_end(struct kwq_extra_in *in, const struct kwq_handle *handle)
 {
 	kvfree(in->extras.value);
+	kvfree(in->extras.note);
 	if (in->value_bytes)
 		kwq_quota_uncharge_call(handle, in->value_bytes);
 	in->extras.value = NULL;
+	in->extras.note = NULL;
 	in->value_bytes = 0;
 }
 

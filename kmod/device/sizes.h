@@ -33,7 +33,7 @@ KWQ_FIRST_SIZE(kwq_extend_entry, 16);
 KWQ_FIRST_SIZE(kwq_remove_entry, 16);
 KWQ_FIRST_SIZE(kwq_got, 24);
 KWQ_FIRST_SIZE(kwq_get_args, 176);
-KWQ_FIRST_SIZE(kwq_add_extra, 40);
+KWQ_FIRST_SIZE(kwq_add_extra, 56);
 KWQ_FIRST_SIZE(kwq_got_extra, 16);
 KWQ_FIRST_SIZE(kwq_shut_down_args, 8);
 KWQ_FIRST_SIZE(kwq_drain_args, 32);

@@ -186,10 +186,12 @@ static noinline int get_more(const struct kwq_handle *handle, struct kwq_keyed_i
 			     struct kwq_got_buffer *buffer)
 {
 	const struct kwq_keyed *keyed = handle->keyed;
-	struct kwq_value *value = keyed->limits.values ? *kwq_value_slot(keyed, ki) : NULL;
+	struct kwq_value *value = NULL;
 	const struct kwq_keyed_group *kg = kwq_keyed_group_of(keyed, ki);
 	struct kwq_got_more *more = buffer->more;
 
+	if (keyed->limits.values)
+		value = kwq_value_slot(keyed, ki)[KWQ_VALUE];
 	more->group_len = kg ? kg->len : 0;
 	more->lacking = ki->key_len + more->group_len + (value ? value->len : 0);
 	buffer->lacking = more->lacking;
@@ -413,6 +415,8 @@ int kwq_handle_end_locked(struct kwq_handle *handle, u64 ticket, const struct kw
 	if (IS_ERR(ki))
 		return PTR_ERR(ki);
 	kwq_handout_end(handle, ki);
+	if (unlikely(done_flags & KWQ_DONE_FORGET) && keyed->limits.values)
+		kwq_keyed_drop_slot(keyed, ki, KWQ_NOTE);
 	if (unlikely(done_flags & ~KWQ_DONE_FORGET))
 		ret = kwq_settle_locked(&keyed->queue, &handle->holder, &ki->item, done_flags, now);
 	else
@@ -458,19 +462,28 @@ int kwq_handle_done_and_get(struct kwq_handle *handle, u64 ticket, u32 done_flag
  * @handle: the handle; its queue's lock held
  * @ticket: the ticket; 0 to name the item by its key
  * @key: the key, with its hash; used without a ticket
+ * @extras: brings a note, with KWQ_ADD_NOTE; or NULL
  * @now: current time
+ * @stock: has the charge of the note; used with @extras
  *
- * In a queue without leases this only checks the ticket or the key.
+ * In a queue without leases this only checks the ticket or the key, and gives the item the note.
  *
- * Return: 0, or an error of kwq_handle_end_locked().
+ * Return: 0, or an error of kwq_handle_end_locked() or kwq_keyed_note_locked().
  */
 int kwq_handle_extend_locked(struct kwq_handle *handle, u64 ticket, const struct kwq_key *key,
-			     ktime_t now)
+			     struct kwq_extras *extras, ktime_t now, struct kwq_stock *stock)
 {
 	struct kwq_keyed_item *ki = find_held(handle, ticket, key);
+	int ret;
 
 	if (IS_ERR(ki))
 		return PTR_ERR(ki);
+	if (unlikely(extras && extras->flags)) {
+		ret = kwq_keyed_note_locked(handle->keyed, ki, extras, stock);
+		if (ret)
+			return ret;
+		kwq_keyed_settle(handle->keyed, ki, now);
+	}
 	kwq_handout_extend(handle->keyed, ki, now);
 	return 0;
 }

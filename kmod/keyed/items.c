@@ -30,8 +30,9 @@
 #define SMALL_ROOM	40
 #define SMALL_SIZE	(sizeof(struct kwq_keyed_item) + SMALL_ROOM)
 
-/* The room also has to hold a lease and the address of a value, which lie behind the key. */
-static_assert(sizeof(struct kwq_lease) + sizeof(struct kwq_value *) <= SMALL_ROOM &&
+/* The room also has to hold a lease, or the slots of values, which lie behind the key. */
+static_assert(sizeof(struct kwq_lease) < SMALL_ROOM &&
+	      KWQ_SLOTS * sizeof(struct kwq_value *) < SMALL_ROOM &&
 	      SMALL_ROOM % __alignof__(struct kwq_lease) == 0);
 
 /* An allocation begins with so many bytes before its item, by the kind of the item. */
@@ -210,7 +211,7 @@ static size_t item_size(const struct kwq_keyed *keyed, u32 key_len)
 	if (keyed->limits.lease)
 		size += sizeof(struct kwq_lease);
 	if (keyed->limits.values)
-		size += sizeof(struct kwq_value *);
+		size += KWQ_SLOTS * sizeof(struct kwq_value *);
 	return size;
 }
 
@@ -224,7 +225,7 @@ static bool is_small(const struct kwq_keyed *keyed, u32 key_len)
  * @keyed: its queue
  * @key_len: length of its key
  *
- * Return: the number, without its value.
+ * Return: the number, without its value and its note.
  */
 u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len)
 {
@@ -242,6 +243,17 @@ u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len)
 u32 kwq_value_bytes(const struct kwq_value *value)
 {
 	return value ? kwq_bytes_of_kmalloc(struct_size(value, bytes, value->len)) : 0;
+}
+
+/**
+ * kwq_extras_bytes() - bytes that the allocator uses for the value and the note of an entry
+ * @extras: what the entry brings
+ *
+ * Return: the number of bytes.
+ */
+u32 kwq_extras_bytes(const struct kwq_extras *extras)
+{
+	return kwq_value_bytes(extras->value) + kwq_value_bytes(extras->note);
 }
 
 static struct kwq_keyed_item *item_of(struct kwq_node *node)
@@ -291,14 +303,14 @@ static void free_items(const struct kwq_keyed *keyed, struct kwq_node *node)
 /* The same for items in the table, which still have their values. Nobody uses the queue. */
 static void free_in_table(const struct kwq_keyed *keyed, struct kwq_node *nodes)
 {
-	struct kwq_value *value;
+	struct kwq_value **slots;
 	struct kwq_node *node;
 
 	if (keyed->limits.values) {
 		for (node = nodes; node; node = node->next) {
-			value = *kwq_value_slot(keyed, item_of(node));
-			if (value)
-				kvfree(value);
+			slots = kwq_value_slot(keyed, item_of(node));
+			kvfree(slots[KWQ_VALUE]);
+			kvfree(slots[KWQ_NOTE]);
 		}
 	}
 	free_items(keyed, nodes);
@@ -427,7 +439,7 @@ static bool alloc_charged(struct kwq_stock *stock, struct kwq_keyed *keyed,
 		ret = false;
 	}
 	if (stock->wants_value)
-		stock->value_bytes = kwq_value_bytes(extras->value);
+		stock->value_bytes = kwq_extras_bytes(extras);
 	return ret;
 }
 
@@ -440,7 +452,7 @@ static u32 wanted_bytes(const struct kwq_stock *stock, const struct kwq_keyed *k
 	if (stock->wants_group)
 		bytes += kwq_keyed_group_bytes(extras->group.len);
 	if (stock->wants_value)
-		bytes += kwq_value_bytes(extras->value);
+		bytes += kwq_extras_bytes(extras);
 	return bytes;
 }
 
@@ -535,7 +547,7 @@ inline void kwq_stock_begin(struct kwq_stock *stock, struct kwq_keyed *keyed,
 
 	/* data_race(): only a guess */
 	stock->wants_item = data_race(keyed->expects_new);
-	stock->wants_value = extras && extras->value;
+	stock->wants_value = extras && (extras->value || extras->note);
 	if (nr > 1 && stock->wants_item && is_small(keyed, key->len)) {
 		fill_with_many(stock, keyed, nr);
 		return;
@@ -653,7 +665,8 @@ int kwq_keyed_init_items(struct kwq_keyed *keyed)
 				 keyed->limits.groups || keyed->limits.changes;
 	keyed->small_bytes = small_bytes[kwq_item_kind(keyed)];
 	keyed->size_before = bytes_before[kwq_item_kind(keyed)];
-	keyed->small_key_max = SMALL_SIZE + keyed->size_before - item_size(keyed, 0);
+	/* With a lease and slots of values there is no room left, and every item is a large one. */
+	keyed->small_key_max = max_t(int, SMALL_SIZE + keyed->size_before - item_size(keyed, 0), 0);
 	INIT_LIST_HEAD(&keyed->remembered);
 	init_waitqueue_head(&keyed->adders);
 	init_waitqueue_func_entry(&keyed->in_quota, kwq_quota_tell_pollers);
@@ -690,11 +703,13 @@ static noinline void leave_remembered(struct kwq_keyed *keyed, struct kwq_keyed_
 	ki->is_remembered = false;
 }
 
-/* An item that is idle has neither a value nor a group. */
+/* An item that is idle has neither a value nor a note nor a group. */
 static noinline void drop_extras(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
-	if (keyed->limits.values)
-		kwq_keyed_drop_value(keyed, ki);
+	if (keyed->limits.values) {
+		kwq_keyed_drop_slot(keyed, ki, KWQ_VALUE);
+		kwq_keyed_drop_slot(keyed, ki, KWQ_NOTE);
+	}
 	if (keyed->limits.groups)
 		kwq_keyed_leave_group(keyed, ki);
 }
@@ -878,7 +893,7 @@ static inline void finish_insert(struct kwq_keyed *keyed, struct kwq_keyed_item 
 	if (keyed->limits.groups)
 		kwq_member_of(ki)->group = NULL;
 	if (keyed->limits.values)
-		*kwq_value_slot(keyed, ki) = NULL;
+		memset(kwq_value_slot(keyed, ki), 0, KWQ_SLOTS * sizeof(struct kwq_value *));
 }
 
 /**

@@ -114,15 +114,15 @@ static bool only_remembers(const struct kwq_add_options *options)
 }
 
 /*
- * An add needs the item of a new key, the rest of a longer value, a new group. @ki is NULL for a
- * new key.
+ * An add needs the item of a new key, the rest of a longer value or note, a new group. @ki is NULL
+ * for a new key.
  */
 static struct kwq_need need_of(struct kwq_keyed *keyed, const struct kwq_key *key,
 			       struct kwq_keyed_item *ki, const struct kwq_add_options *options,
 			       const struct kwq_extras *extras)
 {
 	struct kwq_need need = { .all = kwq_item_bytes(keyed, key->len) };
-	u32 value, group;
+	u32 group;
 
 	if ((!ki || needs_place(keyed, ki)) && !only_remembers(options)) {
 		need.items = 1;
@@ -133,13 +133,10 @@ static struct kwq_need need_of(struct kwq_keyed *keyed, const struct kwq_key *ke
 		need.all += group;
 		need.bytes += extras->found ? 0 : group;
 	}
-	if (!(extras->flags & KWQ_ADD_VALUE) || (ki && kwq_keyed_keeps_value(keyed, ki, extras)))
-		return need;
-	value = kwq_value_bytes(extras->value);
-	need.all += value;
-	if (ki)
-		value -= min(value, kwq_value_bytes(*kwq_value_slot(keyed, ki)));
-	need.bytes += value;
+	if (extras->flags & KWQ_ADD_NOTE)
+		kwq_keyed_need_slot(keyed, ki, KWQ_NOTE, extras->note, &need);
+	if (extras->flags & KWQ_ADD_VALUE && !(ki && kwq_keyed_keeps_value(keyed, ki, extras)))
+		kwq_keyed_need_slot(keyed, ki, KWQ_VALUE, extras->value, &need);
 	return need;
 }
 
@@ -187,6 +184,16 @@ bool kwq_keyed_fits_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	return kwq_keyed_has_room_for(keyed, need.items, need.bytes);
 }
 
+/* Does an entry bring a value or a note that needs memory? */
+static bool brings_values(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+			  const struct kwq_extras *extras)
+{
+	if (extras->flags & KWQ_ADD_NOTE && extras->note)
+		return true;
+	return extras->flags & KWQ_ADD_VALUE && extras->value &&
+	       !(ki && kwq_keyed_keeps_value(keyed, ki, extras));
+}
+
 /* Does an add lack anything that has to be allocated or charged without the lock? */
 static bool lacks_memory(struct kwq_keyed *keyed, const struct kwq_key *key,
 			 struct kwq_keyed_item *ki, const struct kwq_extras *extras,
@@ -195,9 +202,7 @@ static bool lacks_memory(struct kwq_keyed *keyed, const struct kwq_key *key,
 	bool ret;
 
 	stock->wants_item = false;
-	stock->wants_value = extras->flags & KWQ_ADD_VALUE && extras->value &&
-			     !stock->value_bytes &&
-			     !(ki && kwq_keyed_keeps_value(keyed, ki, extras));
+	stock->wants_value = !stock->value_bytes && brings_values(keyed, ki, extras);
 	ret = stock->wants_value;
 	if (!ki)
 		ret |= kwq_keyed_lacks_item(keyed, stock, key->len);
@@ -218,7 +223,7 @@ static int add_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 	ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
 	if (ret < 0)
 		return ret;
-	kwq_keyed_set_value(keyed, ki, extras, stock);
+	kwq_keyed_set_values(keyed, ki, extras, stock);
 	if (extras->flags & KWQ_ADD_TOKEN)
 		kwq_set_token(keyed, ki, extras->token);
 	else if (unlikely(ends_token))
@@ -273,7 +278,7 @@ int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key
 	if (keyed->queue.core.shut_down)
 		return -ESHUTDOWN;
 	/* Also before a lack of room, which would make an adder wait that can never succeed. */
-	if (extras->flags & KWQ_ADD_VALUE && !keyed->limits.values)
+	if (extras->flags & (KWQ_ADD_VALUE | KWQ_ADD_NOTE) && !keyed->limits.values)
 		return -EOPNOTSUPP;
 	if (extras->flags & KWQ_ADD_GROUP) {
 		if (!keyed->limits.groups)
@@ -304,8 +309,8 @@ int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key
  * @keyed: the queue; its lock held
  * @key: the key, with its hash
  * @restored: how it was saved
- * @extras: its value, its group and its token. A key that is ready, waiting or dead keeps its own
- *	value and group, and one that is processing keeps its group
+ * @extras: its value, its note, its group and its token. A key that is ready, waiting or dead keeps
+ *	its own, and one that is processing keeps its note and its group
  * @now: current time
  * @stock: memory for a new item and a new group
  *
@@ -324,7 +329,7 @@ int kwq_keyed_restore_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 		return -EOPNOTSUPP;
 	/* Not in @extras: the caller may have to try again, when the key may have gone. */
 	if (ki && !kwq_item_is_idle(&ki->item)) {
-		kept.flags &= ~KWQ_ADD_GROUP;
+		kept.flags &= ~(KWQ_ADD_GROUP | KWQ_ADD_NOTE);
 		if (!(restored->state & (KWQ_IS_READY | KWQ_IS_WAITING)))
 			kept.flags &= ~(KWQ_ADD_VALUE | KWQ_ADD_TOKEN);
 		else if (kwq_item_is_dead(&ki->item))
@@ -333,6 +338,7 @@ int kwq_keyed_restore_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	kept.flags |= KWQ_ADD_KEEP_VALUE;
 	ret = kwq_keyed_add_with_locked(keyed, key, &options, &kept, now, stock);
 	extras->value = kept.value;
+	extras->note = kept.note;
 	if (ret == KWQ_RESTORED && restored->dead_for)
 		keyed->has_older_dead = true;
 	return ret;
@@ -456,6 +462,8 @@ int kwq_keyed_forget_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	if (!ki)
 		return 0;
 	ret = count_result(kwq_core_forget(&keyed->queue.core, &ki->item, now));
+	if (keyed->limits.values)
+		kwq_keyed_drop_slot(keyed, ki, KWQ_NOTE);
 	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }

@@ -154,7 +154,7 @@ static inline struct kwq_lease *kwq_lease_of(struct kwq_keyed_item *ki)
 }
 
 /**
- * struct kwq_value - the value of a key (Q18)
+ * struct kwq_value - the value or the note of a key (Q18)
  * @refs: references: that of the item, and one for each call that copies it out
  * @next: the next one in &kwq_keyed.gone_values
  * @len: number of bytes, 1 to KWQ_VALUE_MAX; constant
@@ -206,7 +206,7 @@ struct kwq_keyed_groups {
  *	KTIME_MAX; 0 for ever
  * @aging: after this time in ns a ready item counts as one priority higher, and so on; 0 for never
  * @group_limit: most items of one group that are processing at once; 0 for no limit
- * @values: keys may carry values
+ * @values: keys may carry values and notes
  * @groups: keys may belong to groups
  * @no_durations: the queue measures none; neither @lease nor @aging then
  * @changes: a handle may follow the changes
@@ -533,13 +533,18 @@ static inline struct kwq_keyed_item *kwq_item_of_change(const struct kwq_keyed *
 	return (void *)change + keyed->size_before;
 }
 
+/* An item of a queue with values has two slots, each with a value or NULL. */
+#define KWQ_VALUE	0
+#define KWQ_NOTE	1
+#define KWQ_SLOTS	2
+
 /**
- * kwq_value_slot() - where an item keeps its value
+ * kwq_value_slot() - where an item keeps its value, and then its note
  * @keyed: its queue; it has values
  * @ki: the item
  *
- * Return: the pointer to the value, which is NULL without one. It is stored behind the key and
- * the lease, and only in queues with values.
+ * Return: the first of KWQ_SLOTS slots. They are stored behind the key and the lease, and only in
+ * queues with values.
  */
 static inline struct kwq_value **kwq_value_slot(const struct kwq_keyed *keyed,
 						struct kwq_keyed_item *ki)
@@ -554,6 +559,7 @@ static inline struct kwq_value **kwq_value_slot(const struct kwq_keyed *keyed,
  * @flags: KWQ_ADD_* bits of the extras
  * @value: with KWQ_ADD_VALUE, the value, or NULL to take the value away. The add takes it over
  *	and sets this to NULL, unless it refuses or drops it
+ * @note: the same with KWQ_ADD_NOTE
  * @at_most: with KWQ_ADD_AT_MOST, the longest wait in ns from its first add; else 0
  * @group: with KWQ_ADD_GROUP, the name of the group, with its hash; empty to take the item out of
  *	its group
@@ -565,6 +571,7 @@ struct kwq_extras {
 	u64 at_most;
 	u64 token;
 	struct kwq_value *value;
+	struct kwq_value *note;
 	struct kwq_key group;
 	struct kwq_keyed_group *found;
 };
@@ -576,9 +583,9 @@ struct kwq_extras {
  * @large_len: length of that key
  * @group: a group, or NULL
  * @group_len: length of the name that @group has room for
- * @value_bytes: bytes that are charged for the value of the add
+ * @value_bytes: bytes that are charged for the value and the note of the entry
  * @wants_item: an add lacked an item
- * @wants_value: an add lacked the charge of its value
+ * @wants_value: an entry lacked that charge
  * @wants_group: an add lacked a group
  * @lacking: out: after -EDQUOT of kwq_stock_fill(), how many bytes were refused
  * @never_fits: out: after -ENOSPC, the queue can never have enough room
@@ -614,7 +621,7 @@ struct kwq_need {
  * @states: KWQ_IS_* bits; items that have none of them are left out
  * @at: the list begins with the item of this place; 0 is the first one. It is 0 again at the
  *	end of the list
- * @values: list the values, too
+ * @slots: list what is in these slots, too: bits of KWQ_VALUE and KWQ_NOTE
  * @unread: list the items that have changed and were not read since, and mark them as read. @states
  *	and @at do not count, but @at is 0 if none is left
  * @until: with @unread: the highest number of a change to list; 0 for all so far. It is filled in
@@ -625,7 +632,7 @@ struct kwq_list_request {
 	u64 at;
 	u64 until;
 	u32 states;
-	bool values;
+	u8 slots;
 	bool unread;
 	const struct kwq_key *key;
 };
@@ -634,7 +641,7 @@ struct kwq_list_request {
  * struct kwq_list_fill - how far a buffer for a list of items is filled
  * @nr: number of items
  * @keys_len: bytes of their keys
- * @bytes: bytes of their keys and of the values that are listed
+ * @bytes: bytes of their keys, and of the values and the notes that are listed
  */
 struct kwq_list_fill {
 	u32 nr;
@@ -645,11 +652,12 @@ struct kwq_list_fill {
 /**
  * struct kwq_list_buffer - buffer for a list of items
  * @entries: room for @max_items
- * @values: room for @max_items; out: a reference to each value that is listed, or NULL
+ * @values: room for KWQ_SLOTS for each of @max_items; out: a reference to each value and note
+ *	that is listed, or NULL
  * @keys: room for @max_key_bytes bytes of packed keys
  * @max_items: most items to list
  * @max_key_bytes: most bytes of keys
- * @max_bytes: most bytes of keys and of the values that are listed
+ * @max_bytes: most bytes of keys, and of the values and the notes that are listed
  * @fill: out: how far it is filled
  */
 struct kwq_list_buffer {
@@ -666,11 +674,15 @@ struct kwq_list_buffer {
 struct kwq_value *kwq_value_alloc(u32 len);
 void kwq_value_put(struct kwq_value *value);
 void kwq_values_free(struct kwq_value *gone);
-void kwq_keyed_drop_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
+void kwq_keyed_drop_slot(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, int slot);
 bool kwq_keyed_keeps_value(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 			   const struct kwq_extras *extras);
-void kwq_keyed_set_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-			 struct kwq_extras *extras, struct kwq_stock *stock);
+void kwq_keyed_need_slot(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki, int slot,
+			 const struct kwq_value *value, struct kwq_need *need);
+void kwq_keyed_set_values(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+			  struct kwq_extras *extras, struct kwq_stock *stock);
+int kwq_keyed_note_locked(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+			  struct kwq_extras *extras, struct kwq_stock *stock);
 
 /* items.c */
 u32 kwq_bytes_of_kmalloc(size_t size);
@@ -694,6 +706,7 @@ void *kwq_keyed_new_page(struct kwq_keyed *keyed);
 void kwq_keyed_free_page(struct kwq_keyed *keyed, void *page);
 u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len);
 u32 kwq_value_bytes(const struct kwq_value *value);
+u32 kwq_extras_bytes(const struct kwq_extras *extras);
 bool kwq_keyed_lacks_item(const struct kwq_keyed *keyed, struct kwq_stock *stock, u32 key_len);
 int kwq_keyed_find_room(struct kwq_keyed *keyed, const struct kwq_need *need,
 			struct kwq_stock *stock);
@@ -1201,7 +1214,7 @@ int kwq_handle_end_locked(struct kwq_handle *handle, u64 ticket, const struct kw
 int kwq_handle_done_and_get(struct kwq_handle *handle, u64 ticket, u32 done_flags,
 			    s32 *result, struct kwq_got_buffer *buffer);
 int kwq_handle_extend_locked(struct kwq_handle *handle, u64 ticket, const struct kwq_key *key,
-			     ktime_t now);
+			     struct kwq_extras *extras, ktime_t now, struct kwq_stock *stock);
 
 /**
  * kwq_handle_of() - the handle that holds an item

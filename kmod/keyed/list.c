@@ -48,7 +48,7 @@ struct look {
 	ktime_t now;
 	u32 states;
 	u32 orders;		/* states by which items may be sorted */
-	bool values;		/* list the values, too */
+	u8 slots;		/* list what is in these, too */
 };
 
 static u64 list_place(const struct kwq_keyed_item *ki, u32 second)
@@ -171,6 +171,11 @@ static pid_t holder_pid(const struct look *look, const struct kwq_item *item)
 	return is_alive(handle->opener) ? pid_nr_ns(handle->opener, look->pids) : 0;
 }
 
+static u32 value_len(const struct kwq_value *value)
+{
+	return value ? value->len : 0;
+}
+
 static void describe(const struct look *look, struct kwq_keyed_item *ki, u32 state,
 		     struct kwq_listed *to)
 {
@@ -204,10 +209,34 @@ static void describe(const struct look *look, struct kwq_keyed_item *ki, u32 sta
 	}
 	if (state & KWQ_IS_DEAD)
 		to->dead_for = kwq_listed_age(item->since, now);
+	if (look->keyed->limits.values) {
+		to->value_len = value_len(kwq_value_slot(look->keyed, ki)[KWQ_VALUE]);
+		to->note_len = value_len(kwq_value_slot(look->keyed, ki)[KWQ_NOTE]);
+	}
 	if (look->keyed->changes) {
 		to->change = kwq_change_of(look->keyed, ki)->number;
 		to->token = kwq_change_of(look->keyed, ki)->token;
 	}
+}
+
+/* Fills in what is listed of an item's value and note. Returns how many bytes these are. */
+static u32 pick_values(const struct look *look, struct kwq_keyed_item *ki, struct kwq_value **to)
+{
+	struct kwq_value **slots;
+	u32 bytes = 0;
+	int i;
+
+	memset(to, 0, KWQ_SLOTS * sizeof(*to));
+	if (!look->keyed->limits.values)
+		return 0;
+	slots = kwq_value_slot(look->keyed, ki);
+	for (i = 0; i < KWQ_SLOTS; i++) {
+		if (!slots[i] || !(look->slots & BIT(i)))
+			continue;
+		to[i] = slots[i];
+		bytes += slots[i]->len;
+	}
+	return bytes;
 }
 
 /* Lists an item. Returns false if it does not fit. */
@@ -217,21 +246,16 @@ static bool list_item(const struct look *look, struct kwq_keyed_item *ki,
 	struct kwq_list_fill *fill = &buffer->fill;
 	const struct kwq_keyed_group *group = kwq_keyed_group_of(look->keyed, ki);
 	u32 bytes, key_bytes = ki->key_len + (group ? group->len : 0);
-	struct kwq_value *value = NULL;
 	struct kwq_listed *to;
 
-	if (look->keyed->limits.values)
-		value = *kwq_value_slot(look->keyed, ki);
-	bytes = key_bytes + (value && look->values ? value->len : 0);
-	if (fill->nr == buffer->max_items ||
-	    key_bytes > buffer->max_key_bytes - fill->keys_len ||
+	if (fill->nr == buffer->max_items)
+		return false;
+	bytes = key_bytes + pick_values(look, ki, buffer->values + fill->nr * KWQ_SLOTS);
+	if (key_bytes > buffer->max_key_bytes - fill->keys_len ||
 	    bytes > buffer->max_bytes - fill->bytes)
 		return false;
-	buffer->values[fill->nr] = look->values ? value : NULL;
 	to = &buffer->entries[fill->nr++];
 	describe(look, ki, state_of(look, &ki->item), to);
-	if (value)
-		to->value_len = value->len;
 	memcpy(buffer->keys + fill->keys_len, ki->key, ki->key_len);
 	if (group) {
 		to->group_len = group->len;
@@ -242,12 +266,12 @@ static bool list_item(const struct look *look, struct kwq_keyed_item *ki,
 	return true;
 }
 
-/* Takes references to the values that were listed, so that they can be copied without the lock. */
+/* Takes references to what was listed, so that it can be copied without the lock. */
 static void hold_values(const struct kwq_list_buffer *buffer)
 {
 	u32 i;
 
-	for (i = 0; i < buffer->fill.nr; i++)
+	for (i = 0; i < buffer->fill.nr * KWQ_SLOTS; i++)
 		if (buffer->values[i])
 			refcount_inc(&buffer->values[i]->refs);
 }
@@ -374,7 +398,7 @@ int kwq_keyed_list(struct kwq_keyed *keyed, struct kwq_list_request *request,
 		.pids = task_active_pid_ns(current),
 		.states = request->states,
 		.orders = orders_of(request->unread ? U32_MAX : request->states),
-		.values = request->values,
+		.slots = request->slots,
 	};
 	unsigned long flags;
 	int ret;

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Values of keys (Q18).
+ * Values and notes of keys (Q18).
  *
  * A value is an object of its own, allocated and filled before the lock is taken. An item
  * points to its value, and a later value takes its place. A get takes a reference under the
  * lock, and copies the bytes to the program without it. The owner of the queue pays for a value
  * as long as an item points to it. A reader pays for it as for memory of its own call, because a
  * slow one may keep the value long after it has left the item (O9).
+ *
+ * A note is a second value: what a worker says of the item, for whoever lists the queue.
  */
+#include <linux/errno.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/refcount.h>
 #include <linux/sched.h>
@@ -69,7 +73,6 @@ static void leave_value(struct kwq_keyed *keyed, struct kwq_value *value)
 {
 	kwq_keyed_lose_bytes(keyed, kwq_value_bytes(value));
 	keyed->owes |= KWQ_OWES_MEMORY;
-	keyed->nr_values--;
 	/* A call that is copying the value out frees it. */
 	if (!refcount_dec_and_test(&value->refs))
 		return;
@@ -77,20 +80,31 @@ static void leave_value(struct kwq_keyed *keyed, struct kwq_value *value)
 	keyed->gone_values = value;
 }
 
+/* Puts @value, whose bytes are charged, into a slot. The value that it takes the place of goes. */
+static void set_slot(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, int slot,
+		     struct kwq_value *value)
+{
+	struct kwq_value **at = &kwq_value_slot(keyed, ki)[slot];
+
+	if (slot == KWQ_VALUE)
+		keyed->nr_values += !!value - !!*at;
+	if (*at)
+		leave_value(keyed, *at);
+	*at = value;
+	keyed->nr_bytes += kwq_value_bytes(value);
+}
+
 /**
- * kwq_keyed_drop_value() - take the value of an item away
+ * kwq_keyed_drop_slot() - take the value or the note of an item away
  * @keyed: the queue; it has values; its lock held
  * @ki: the item
+ * @slot: KWQ_VALUE or KWQ_NOTE
  */
-void kwq_keyed_drop_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+void kwq_keyed_drop_slot(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, int slot)
 {
-	struct kwq_value **slot = kwq_value_slot(keyed, ki);
-
 	lockdep_assert_held(&keyed->queue.lock);
-	if (!*slot)
-		return;
-	leave_value(keyed, *slot);
-	*slot = NULL;
+	if (kwq_value_slot(keyed, ki)[slot])
+		set_slot(keyed, ki, slot, NULL);
 }
 
 /**
@@ -109,28 +123,75 @@ bool kwq_keyed_keeps_value(const struct kwq_keyed *keyed, struct kwq_keyed_item 
 }
 
 /**
- * kwq_keyed_set_value() - give an item the value that an add brings
+ * kwq_keyed_need_slot() - count what a value or a note needs of the queue's limits
+ * @keyed: the queue; its lock held
+ * @ki: its item; NULL for a new key
+ * @slot: KWQ_VALUE or KWQ_NOTE
+ * @value: what goes into the slot, or NULL
+ * @need: in and out: what the entry needs
+ */
+void kwq_keyed_need_slot(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki, int slot,
+			 const struct kwq_value *value, struct kwq_need *need)
+{
+	u32 bytes = kwq_value_bytes(value);
+
+	need->all += bytes;
+	if (ki)
+		bytes -= min(bytes, kwq_value_bytes(kwq_value_slot(keyed, ki)[slot]));
+	need->bytes += bytes;
+}
+
+/* The bytes of the value are charged for @stock, and are the item's from now on. */
+static void move_to_slot(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, int slot,
+			 struct kwq_value **value, struct kwq_stock *stock)
+{
+	stock->value_bytes -= kwq_value_bytes(*value);
+	set_slot(keyed, ki, slot, *value);
+	*value = NULL;
+}
+
+/**
+ * kwq_keyed_set_values() - give an item the value and the note that an entry brings
  * @keyed: the queue; its lock held
  * @ki: the item; there is room
- * @extras: what the add brings
- * @stock: has the charge of the value
+ * @extras: what the entry brings
+ * @stock: has the charge of both
  */
-void kwq_keyed_set_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-			 struct kwq_extras *extras, struct kwq_stock *stock)
+void kwq_keyed_set_values(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+			  struct kwq_extras *extras, struct kwq_stock *stock)
 {
-	struct kwq_value **slot;
-
 	lockdep_assert_held(&keyed->queue.lock);
-	if (!(extras->flags & KWQ_ADD_VALUE))
-		return;
-	slot = kwq_value_slot(keyed, ki);
-	if (*slot)
-		leave_value(keyed, *slot);
-	*slot = extras->value;
-	extras->value = NULL;
-	if (*slot) {
-		keyed->nr_bytes += stock->value_bytes;
-		stock->value_bytes = 0;
-		keyed->nr_values++;
-	}
+	if (extras->flags & KWQ_ADD_VALUE)
+		move_to_slot(keyed, ki, KWQ_VALUE, &extras->value, stock);
+	if (extras->flags & KWQ_ADD_NOTE)
+		move_to_slot(keyed, ki, KWQ_NOTE, &extras->note, stock);
+}
+
+/**
+ * kwq_keyed_note_locked() - give an item a note alone
+ * @keyed: the queue; its lock held
+ * @ki: the item
+ * @extras: brings the note, and nothing else
+ * @stock: has the charge of the note, or will get it
+ *
+ * Return: 0, or an error with nothing changed: -EAGAIN (call kwq_stock_fill() and try again),
+ * -ENOSPC, -EOPNOTSUPP.
+ */
+int kwq_keyed_note_locked(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+			  struct kwq_extras *extras, struct kwq_stock *stock)
+{
+	struct kwq_need need = { .all = kwq_item_bytes(keyed, ki->key_len) };
+	int ret;
+
+	if (!keyed->limits.values)
+		return -EOPNOTSUPP;
+	kwq_keyed_need_slot(keyed, ki, KWQ_NOTE, extras->note, &need);
+	ret = kwq_keyed_find_room(keyed, &need, stock);
+	if (ret)
+		return ret;
+	stock->wants_value = extras->note && !stock->value_bytes;
+	if (stock->wants_value)
+		return -EAGAIN;
+	kwq_keyed_set_values(keyed, ki, extras, stock);
+	return 0;
 }

@@ -139,13 +139,16 @@ ASSERT_AT(kwq_add_entry, priority, 8);
 ASSERT_AT(kwq_add_entry, pad, 12);
 ASSERT_AT(kwq_add_entry, time, 16);
 
-_Static_assert(sizeof(struct kwq_add_extra) == 40, "kwq_add_extra");
+_Static_assert(sizeof(struct kwq_add_extra) == 56, "kwq_add_extra");
 ASSERT_AT(kwq_add_extra, value, 0);
 ASSERT_AT(kwq_add_extra, group, 8);
-ASSERT_AT(kwq_add_extra, at_most, 16);
-ASSERT_AT(kwq_add_extra, value_len, 24);
-ASSERT_AT(kwq_add_extra, group_len, 28);
-ASSERT_AT(kwq_add_extra, token, 32);
+ASSERT_AT(kwq_add_extra, note, 16);
+ASSERT_AT(kwq_add_extra, at_most, 24);
+ASSERT_AT(kwq_add_extra, value_len, 32);
+ASSERT_AT(kwq_add_extra, group_len, 36);
+ASSERT_AT(kwq_add_extra, note_len, 40);
+ASSERT_AT(kwq_add_extra, pad, 44);
+ASSERT_AT(kwq_add_extra, token, 48);
 
 _Static_assert(sizeof(struct kwq_got_extra) == 16, "kwq_got_extra");
 ASSERT_AT(kwq_got_extra, value_len, 0);
@@ -198,13 +201,13 @@ ASSERT_AT(kwq_listed, order_of, 60);
 ASSERT_AT(kwq_listed, key_len, 64);
 ASSERT_AT(kwq_listed, group_len, 68);
 ASSERT_AT(kwq_listed, value_len, 72);
-ASSERT_AT(kwq_listed, priority, 76);
-ASSERT_AT(kwq_listed, next_priority, 80);
-ASSERT_AT(kwq_listed, wait_priority, 84);
-ASSERT_AT(kwq_listed, requeues, 88);
-ASSERT_AT(kwq_listed, abandoned, 92);
-ASSERT_AT(kwq_listed, pid, 96);
-ASSERT_AT(kwq_listed, pad, 100);
+ASSERT_AT(kwq_listed, note_len, 76);
+ASSERT_AT(kwq_listed, priority, 80);
+ASSERT_AT(kwq_listed, next_priority, 84);
+ASSERT_AT(kwq_listed, wait_priority, 88);
+ASSERT_AT(kwq_listed, requeues, 92);
+ASSERT_AT(kwq_listed, abandoned, 96);
+ASSERT_AT(kwq_listed, pid, 100);
 ASSERT_AT(kwq_listed, change, 104);
 ASSERT_AT(kwq_listed, token, 112);
 
@@ -961,7 +964,8 @@ TEST_F(request, unknown_flags)
 			      KWQ_CREATE_NO_DURATIONS | KWQ_CREATE_CHANGES |
 			      KWQ_CREATE_SYNC | KWQ_CREATE_OUTBOX;
 	const __u32 all_of_changes = KWQ_CHANGES_NONBLOCK | KWQ_CHANGES_RELATIVE |
-				     KWQ_CHANGES_VALUES | KWQ_CHANGES_GETTERS;
+				     KWQ_CHANGES_VALUES | KWQ_CHANGES_GETTERS |
+				     KWQ_CHANGES_NOTES;
 	const __u32 known = variant->cmd == KWQ_IOC_CREATE ? creates :
 			    variant->cmd == KWQ_IOC_ADD ? KWQ_ADD_WAIT :
 			    variant->cmd == KWQ_IOC_GET ? KWQ_GET_NONBLOCK | KWQ_GET_RELATIVE :
@@ -969,7 +973,7 @@ TEST_F(request, unknown_flags)
 			    variant->cmd == KWQ_IOC_CONFIGURE ? KWQ_CONFIG_COALESCE :
 			    variant->cmd == KWQ_IOC_PAUSE ? KWQ_PAUSE_FOR :
 			    variant->cmd == KWQ_IOC_ADVANCE ? KWQ_ADVANCE_TO :
-			    variant->cmd == KWQ_IOC_LIST_ITEMS ? KWQ_LIST_VALUES :
+			    variant->cmd == KWQ_IOC_LIST_ITEMS ? KWQ_LIST_VALUES | KWQ_LIST_NOTES :
 			    variant->cmd == KWQ_IOC_BOARD ? O_CLOEXEC :
 			    variant->cmd == KWQ_IOC_CHANGES ? all_of_changes :
 			    variant->cmd == KWQ_IOC_SYNC ? KWQ_SYNC_RELATIVE :
@@ -1145,8 +1149,8 @@ TEST_F(abi, info)
 		  KWQ_FEATURE_GROUPS | KWQ_FEATURE_AGING | KWQ_FEATURE_VALUES |
 		  KWQ_FEATURE_DEBOUNCE | KWQ_FEATURE_WAIT_ADD | KWQ_FEATURE_LIST_ITEMS |
 		  KWQ_FEATURE_RESTORE | KWQ_FEATURE_SETTLE | KWQ_FEATURE_BOARD |
-		  KWQ_FEATURE_NO_DURATIONS | KWQ_FEATURE_CHANGES | KWQ_FEATURE_GRANTS,
-		  out.info.features);
+		  KWQ_FEATURE_NO_DURATIONS | KWQ_FEATURE_CHANGES | KWQ_FEATURE_GRANTS |
+		  KWQ_FEATURE_NOTES, out.info.features);
 	EXPECT_LT(0, out.info.max_items);
 	EXPECT_LT(KWQ_KEY_MAX, out.info.max_bytes);
 	EXPECT_LT(0, out.info.max_queues);

@@ -1074,7 +1074,8 @@ static inline void check_listed(const struct kwq_listed *item, __u32 states)
 	REQUIRE(item->priority >= KWQ_PRIORITY_MIN && item->priority <= KWQ_PRIORITY_MAX);
 	REQUIRE(item->pid >= 0 && (!item->pid || state & KWQ_IS_PROCESSING));
 	REQUIRE(item->key_len >= 1 && item->key_len <= KEY_ROOM);
-	REQUIRE(!item->pad && item->group_len <= KWQ_GROUP_MAX && item->value_len <= KWQ_VALUE_MAX);
+	REQUIRE(item->group_len <= KWQ_GROUP_MAX && item->value_len <= KWQ_VALUE_MAX);
+	REQUIRE(item->note_len <= KWQ_NOTE_MAX);
 }
 
 /*
@@ -1186,8 +1187,9 @@ static inline void check_changed(const struct kwq_listed *item)
 	/* It is gone. */
 	REQUIRE(is_zero(item, offsetof(struct kwq_listed, key_len)));
 	REQUIRE(item->key_len >= 1 && item->key_len <= KEY_ROOM);
-	REQUIRE(!item->group_len && !item->value_len && !item->next_priority);
-	REQUIRE(!item->wait_priority && !item->requeues && !item->pid && !item->pad);
+	REQUIRE(!item->group_len && !item->value_len && !item->note_len);
+	REQUIRE(!item->next_priority);
+	REQUIRE(!item->wait_priority && !item->requeues && !item->pid);
 }
 
 /* The creation of a queue is its first change. */

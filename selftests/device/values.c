@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Q18: values of keys, and the extras of batches that carry them.
+ * Q18: values and notes of keys, and the extras of batches that carry them.
  */
 #include "kwq_test.h"
 
@@ -691,6 +691,176 @@ TEST_F(values, listed_one)
 	EXPECT_EQ(0, memcmp(self->room, "keynewer one", 12));
 	EXPECT_EQ(-EFAULT, list_values(self->q, &args, &entry, 1, (void *)8, ROOM));
 	EXPECT_EQ(1, nr_values(self->q));
+}
+
+static int note_entry(int q, const struct kwq_extend_entry *entry,
+		      const struct kwq_add_extra *extra, size_t extra_size)
+{
+	__s32 result = -EIO;
+	const struct kwq_batch_args args = {
+		.size = sizeof(args),
+		.batch = {
+			.entries = user_ptr(entry),
+			.keys = entry->key_len ? user_ptr("k") : 0,
+			.results = user_ptr(&result),
+			.extras = user_ptr(extra),
+			.keys_len = entry->key_len,
+			.nr = 1,
+			.entry_size = sizeof(*entry),
+			.extra_size = extra_size,
+		},
+	};
+	int ret = request(q, KWQ_IOC_EXTEND, (void *)&args);
+
+	return ret == 1 ? result : ret;
+}
+
+static int note(int q, __u64 ticket, const void *text, size_t len)
+{
+	const struct kwq_extend_entry entry = {
+		.ticket = ticket,
+		.key_len = ticket ? 0 : 1,
+		.flags = KWQ_EXTEND_NOTE,
+	};
+	const struct kwq_add_extra extra = { .note = user_ptr(text), .note_len = len };
+
+	return note_entry(q, &entry, &extra, sizeof(extra));
+}
+
+/* Expects a list of the item "k" to have this value and note, each as far as @flags ask for it. */
+#define EXPECT_LISTED(q, flags_, text, value_len_, note_len_) do {			\
+	struct kwq_list_items_args args_ = {						\
+		.flags = KWQ_LIST_KEY | (flags_),					\
+		.key = user_ptr("k"),							\
+		.key_len = 1,								\
+	};										\
+	struct kwq_listed entry_;							\
+											\
+	memset(self->room, 0, 64);							\
+	EXPECT_EQ(1, list_values(q, &args_, &entry_, 1, self->room, ROOM));		\
+	EXPECT_EQ(value_len_, entry_.value_len);					\
+	EXPECT_EQ(note_len_, entry_.note_len);						\
+	EXPECT_STREQ(text, self->room);							\
+} while (0)
+
+#define BOTH	(KWQ_LIST_VALUES | KWQ_LIST_NOTES)
+
+/* A worker says why a run has failed, and that stays until a run ends well. */
+TEST_F(values, note_of_a_failure)
+{
+	struct kwq_got got;
+
+	ASSERT_EQ(KWQ_ADDED, add_text(self->q, "k", "v"));
+	got.ticket = EXPECT_GOT_TEXT(self->q, "k", "v");
+	EXPECT_LISTED(self->q, BOTH, "kv", 1, 0);
+	EXPECT_EQ(0, note(self->q, got.ticket, "exit 1", 6));
+	EXPECT_LISTED(self->q, BOTH, "kvexit 1", 1, 6);
+	EXPECT_LISTED(self->q, KWQ_LIST_NOTES, "kexit 1", 1, 6);
+	EXPECT_LISTED(self->q, KWQ_LIST_VALUES, "kv", 1, 6);
+	EXPECT_LISTED(self->q, 0, "k", 1, 6);
+	EXPECT_EQ(1, nr_values(self->q));
+	EXPECT_EQ(KWQ_BURIED, q_done_with(self->q, got.ticket, KWQ_DONE_DEAD));
+	EXPECT_LISTED(self->q, BOTH, "kvexit 1", 1, 6);
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "k"));
+	got.ticket = EXPECT_GOT_TEXT(self->q, "k", "v");
+	EXPECT_EQ(0, note(self->q, 0, "by key", 6));
+	EXPECT_LISTED(self->q, BOTH, "kvby key", 1, 6);
+	EXPECT_EQ(0, note(self->q, got.ticket, NULL, 0));
+	EXPECT_LISTED(self->q, BOTH, "kv", 1, 0);
+	EXPECT_EQ(0, note(self->q, got.ticket, self->big, KWQ_NOTE_MAX));
+	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "k"));
+	EXPECT_EQ(KWQ_REQUEUED, q_done_with(self->q, got.ticket, KWQ_DONE_FORGET));
+	EXPECT_LISTED(self->q, BOTH, "kv", 1, 0);
+	EXPECT_EQ(-ESTALE, note(self->q, got.ticket, "late", 4));
+	EXPECT_EQ(-ENOENT, note(self->q, 0, "late", 4));
+}
+
+/* The add that tries again may bring it, and one that is restored has it. */
+TEST_F(values, note_of_an_add)
+{
+	const struct kwq_add_entry again = {
+		.key_len = 1,
+		.flags = KWQ_ADD_AFTER | KWQ_ADD_NOTE,
+		.time = 100,
+	};
+	const struct kwq_restore_entry dead = {
+		.key_len = 1,
+		.flags = KWQ_ADD_NOTE,
+		.state = KWQ_IS_DEAD,
+	};
+	struct kwq_add_extra extra = { .note = user_ptr("why"), .note_len = 3 };
+	__s32 result;
+	const struct kwq_batch_args restore = {
+		.size = sizeof(restore),
+		.batch = {
+			.entries = user_ptr(&dead),
+			.keys = user_ptr("k"),
+			.results = user_ptr(&result),
+			.extras = user_ptr(&extra),
+			.keys_len = 1,
+			.nr = 1,
+			.entry_size = sizeof(dead),
+			.extra_size = sizeof(extra),
+		},
+	};
+
+	ASSERT_EQ(KWQ_ADDED, add_text(self->q, "k", "v"));
+	EXPECT_GOT_TEXT(self->q, "k", "v");
+	EXPECT_EQ(KWQ_WAITING, add_entry(self->q, &again, "k", &extra, sizeof(extra)));
+	EXPECT_EQ(KWQ_STILL_WAITING, q_done_key(self->q, "k"));
+	EXPECT_LISTED(self->q, BOTH, "kvwhy", 1, 3);
+	EXPECT_EQ(KWQ_WAS_WAITING, q_remove(self->q, "k"));
+	EXPECT_EQ(0, nr_bytes(self->q));
+	EXPECT_EQ(1, request(self->q, KWQ_IOC_RESTORE, (void *)&restore));
+	EXPECT_EQ(KWQ_RESTORED, result);
+	EXPECT_LISTED(self->q, BOTH, "kwhy", 0, 3);
+}
+
+TEST_F(values, form_of_a_note)
+{
+	struct kwq_extend_entry entry = { .key_len = 1, .flags = KWQ_EXTEND_NOTE };
+	struct kwq_add_extra extra = { .note = user_ptr("n"), .note_len = 1 };
+	const struct kwq_extend_entry plain = { .key_len = 1 };
+	int without = create_with(self->dev, 0, 0, 0);
+	int small = create_with(self->dev, KWQ_CREATE_VALUES, 700, 0);
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "k"));
+	EXPECT_GOT_TEXT(self->q, "k", "");
+	/* A flag without an extra, and an extra without its flag. */
+	EXPECT_EQ(-EINVAL, q_op_one(self->q, KWQ_IOC_EXTEND, &entry, sizeof(entry), "k", 1));
+	EXPECT_EQ(-EINVAL, note_entry(self->q, &plain, &extra, sizeof(extra)));
+	entry.flags |= 2;
+	EXPECT_EQ(-EINVAL, note_entry(self->q, &entry, &extra, sizeof(extra)));
+	entry.flags = KWQ_EXTEND_NOTE;
+	extra.note_len = 0;
+	EXPECT_EQ(-EINVAL, note_entry(self->q, &entry, &extra, sizeof(extra)));
+	extra.note_len = KWQ_NOTE_MAX + 1;
+	EXPECT_EQ(-EMSGSIZE, note_entry(self->q, &entry, &extra, sizeof(extra)));
+	extra.note_len = 1;
+	extra.pad = 1;
+	EXPECT_EQ(-EINVAL, note_entry(self->q, &entry, &extra, sizeof(extra)));
+	extra.pad = 0;
+	extra.note = 1;
+	EXPECT_EQ(-EFAULT, note_entry(self->q, &entry, &extra, sizeof(extra)));
+	/* What a note does not bring. */
+	extra = (struct kwq_add_extra){ .value = user_ptr("v"), .value_len = 1 };
+	EXPECT_EQ(-EINVAL, note_entry(self->q, &entry, &extra, sizeof(extra)));
+	extra = (struct kwq_add_extra){ .token = 1 };
+	EXPECT_EQ(-EINVAL, note_entry(self->q, &entry, &extra, sizeof(extra)));
+	EXPECT_LISTED(self->q, BOTH, "k", 0, 0);
+	/* An extra that brings nothing is a plain extension. */
+	extra = (struct kwq_add_extra){};
+	EXPECT_EQ(0, note_entry(self->q, &plain, &extra, sizeof(extra)));
+
+	ASSERT_EQ(KWQ_ADDED, q_add(without, "k"));
+	EXPECT_GOT_TEXT(without, "k", "");
+	EXPECT_EQ(-EOPNOTSUPP, note(without, 0, "n", 1));
+	ASSERT_EQ(KWQ_ADDED, q_add(small, "k"));
+	EXPECT_GOT_TEXT(small, "k", "");
+	EXPECT_EQ(-ENOSPC, note(small, 0, self->big, 1000));
+	EXPECT_EQ(0, note(small, 0, self->big, 100));
+	close(without);
+	close(small);
 }
 
 TEST_HARNESS_MAIN

@@ -206,6 +206,10 @@ static void add_extras(struct fuzzer *f, struct kwq_batch *b, int area)
 			entry->flags |= KWQ_ADD_GROUP;
 			any_group(f, extra);
 		}
+		if (one_in(f, 4)) {
+			entry->flags |= KWQ_ADD_NOTE;
+			any_note(f, extra);
+		}
 		if (!wants(f, WANT_VALUES) && one_in(f, 2))
 			continue;
 		entry->flags |= KWQ_ADD_VALUE | (one_in(f, 4) ? KWQ_ADD_KEEP_VALUE : 0);
@@ -229,10 +233,29 @@ static void restore_extras(struct fuzzer *f, struct kwq_batch *b, int area)
 			entry->flags |= KWQ_ADD_VALUE;
 			any_value(f, extra);
 		}
+		if (one_in(f, 4)) {
+			entry->flags |= KWQ_ADD_NOTE;
+			any_note(f, extra);
+		}
 		if (one_in(f, 8)) {
 			entry->flags |= KWQ_ADD_GROUP;
 			any_group(f, extra);
 		}
+	}
+}
+
+/* Q18: notes of what is held. */
+static void extension_extras(struct fuzzer *f, struct kwq_batch *b, int area)
+{
+	struct kwq_add_extra *extra = extras_of(f, b, area, sizeof(*extra));
+	struct kwq_extend_entry *entry;
+
+	for (__u32 i = 0; extra && i < b->nr; i++, extra++) {
+		if (one_in(f, 8))
+			continue;
+		entry = (void *)(area_of(f, area) + i * b->entry_size);
+		entry->flags |= KWQ_EXTEND_NOTE;
+		any_note(f, extra);
 	}
 }
 
@@ -298,6 +321,8 @@ void fill_in(struct fuzzer *f, struct kwq_batch *b, int place, enum kind kind)
 		add_extras(f, b, area);
 	if (kind == RESTORE && !(f->call.want & WANT_REMEMBERED) && one_in(f, 2))
 		restore_extras(f, b, area);
+	if (kind == EXTEND && one_in(f, 2))
+		extension_extras(f, b, area);
 }
 
 /* A batch of entries to be filled in. */

@@ -244,6 +244,7 @@ __u64 any_max_bytes(struct fuzzer *f);
 void any_name(struct fuzzer *f, __u8 to[KWQ_NAME_MAX + 1]);
 __u32 any_key(struct fuzzer *f, __u8 *to, __u32 room);
 void any_value(struct fuzzer *f, struct kwq_add_extra *extra);
+void any_note(struct fuzzer *f, struct kwq_add_extra *extra);
 void any_group(struct fuzzer *f, struct kwq_add_extra *extra);
 
 /* batches.c */

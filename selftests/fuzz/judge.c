@@ -159,7 +159,8 @@ static __u32 bytes_of_extra(struct fuzzer *f, const struct kwq_batch *b, __u32 i
  * Keys are packed according to the entries. After a fault the entries may contain
  * rubbish.
  */
-static void may_fill(struct fuzzer *f, const struct kwq_batch *b, size_t entry_size, bool values)
+static void may_fill(struct fuzzer *f, const struct kwq_batch *b, size_t entry_size, bool values,
+		     bool notes)
 {
 	__u32 nr = entries_written(&f->call, b->nr), keys = nr ? b->keys_len : 0;
 	__u64 offset;
@@ -174,7 +175,8 @@ static void may_fill(struct fuzzer *f, const struct kwq_batch *b, size_t entry_s
 
 			if (entry_size == sizeof(*listed))
 				keys += listed->key_len + listed->group_len +
-					(values ? listed->value_len : 0);
+					(values ? listed->value_len : 0) +
+					(notes ? listed->note_len : 0);
 			else
 				keys += got->key_len;
 			keys += bytes_of_extra(f, b, i);
@@ -238,7 +240,7 @@ static void mark_what_may_be_written(struct fuzzer *f)
 		}
 		if (get->flags & KWQ_GET_RELATIVE)
 			may_write(f, c->arg + offsetof(struct kwq_get_args, resume), 8);
-		may_fill(f, &get->get, sizeof(struct kwq_got), false);
+		may_fill(f, &get->get, sizeof(struct kwq_got), false, false);
 		break;
 	case DRAIN:
 		may_write(f, c->arg + offsetof(struct kwq_drain_args, resume), 16);
@@ -252,7 +254,7 @@ static void mark_what_may_be_written(struct fuzzer *f)
 		break;
 	case LIST_ITEMS:
 		may_fill(f, &items->batch, sizeof(struct kwq_listed),
-			 items->flags & KWQ_LIST_VALUES);
+			 items->flags & KWQ_LIST_VALUES, items->flags & KWQ_LIST_NOTES);
 		if (c->ret >= 0)
 			may_write(f, c->arg + offsetof(struct kwq_list_items_args, after), 8);
 		break;
@@ -261,7 +263,8 @@ static void mark_what_may_be_written(struct fuzzer *f)
 		break;
 	case CHANGES:
 		may_fill(f, &changes->batch, sizeof(struct kwq_listed),
-			 changes->flags & KWQ_CHANGES_VALUES);
+			 changes->flags & KWQ_CHANGES_VALUES,
+			 changes->flags & KWQ_CHANGES_NOTES);
 		if (changes->flags & KWQ_CHANGES_RELATIVE)
 			may_write(f, c->arg + offsetof(struct kwq_changes_args, resume), 8);
 		if (c->ret < 0 && c->ret != -EFAULT)
@@ -335,10 +338,10 @@ static bool is_end(__s32 result)
 
 static void judge_results(struct fuzzer *f, const struct kwq_batch *b, enum kind kind, int nr)
 {
-	static const int refused[KINDS][5] = {
+	static const int refused[KINDS][6] = {
 		[ADD] = { EDQUOT, ENOENT, ENOSPC, EOPNOTSUPP, ESHUTDOWN },
 		[DONE] = { ENOENT, EPERM, ESTALE },
-		[EXTEND] = { ENOENT, EPERM, ESTALE },
+		[EXTEND] = { EDQUOT, ENOENT, ENOSPC, EOPNOTSUPP, EPERM, ESTALE },
 		[RESTORE] = { EDQUOT, ENOSPC, EOPNOTSUPP, ESHUTDOWN },
 		[REMOVE] = { ENOENT, EOPNOTSUPP, ESTALE },
 	};
@@ -519,7 +522,7 @@ static void judge_changes(struct fuzzer *f, const struct kwq_changes_args *chang
 		if (!in_room(f, b->entries, &offset))
 			return;
 		memcpy(&listed, f->room + offset + i * b->entry_size, sizeof(listed));
-		if (listed.change <= last || listed.state > 0xff || !listed.key_len || listed.pad)
+		if (listed.change <= last || listed.state > 0xff || !listed.key_len)
 			wrong(f, "change %llu after %llu, state %#x", listed.change, last,
 			      listed.state);
 		last = listed.change;

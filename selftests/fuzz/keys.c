@@ -91,6 +91,16 @@ void any_value(struct fuzzer *f, struct kwq_add_extra *extra)
 		extra->value = address(f, VALUES);
 }
 
+/* The same for notes. */
+void any_note(struct fuzzer *f, struct kwq_add_extra *extra)
+{
+	extra->note_len = any_size(f, one_in(f, 64) ? KWQ_NOTE_MAX + 1 : KWQ_NOTE_MAX);
+	if (extra->note_len > f->area)
+		extra->note_len = f->area;
+	if (extra->note_len)
+		extra->note = address(f, VALUES);
+}
+
 /* Few groups, so that they have several items. */
 void any_group(struct fuzzer *f, struct kwq_add_extra *extra)
 {

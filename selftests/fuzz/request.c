@@ -45,6 +45,8 @@ static void build_list_items(struct fuzzer *f, struct kwq_list_items_args *list)
 	list->states = one_in(f, 2) ? 0xff : 1U << any(f, 8);
 	if (one_in(f, 4))
 		list->flags = KWQ_LIST_VALUES;
+	if (one_in(f, 4))
+		list->flags |= KWQ_LIST_NOTES;
 	if (one_in(f, 4)) {
 		list->flags |= KWQ_LIST_KEY;
 		list->key = address(f, EXTRA);
@@ -68,6 +70,8 @@ static void build_changes(struct fuzzer *f, struct kwq_changes_args *changes)
 	}
 	if (one_in(f, 4))
 		changes->flags |= KWQ_CHANGES_VALUES;
+	if (one_in(f, 4))
+		changes->flags |= KWQ_CHANGES_NOTES;
 	if (one_in(f, 2))
 		changes->flags |= KWQ_CHANGES_GETTERS;
 	changes->after = any_change(f);

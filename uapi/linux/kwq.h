@@ -50,6 +50,8 @@
 #define KWQ_BATCH_MAX		1024
 /** define KWQ_VALUE_MAX - the longest value of a key, in bytes */
 #define KWQ_VALUE_MAX		65536
+/* The longest note, in bytes. */
+#define KWQ_NOTE_MAX		4096
 /** define KWQ_GROUP_MAX - the longest name of a group, in bytes */
 #define KWQ_GROUP_MAX		255
 /** define KWQ_PRIORITY_MIN - the lowest priority, handed out last */
@@ -91,6 +93,7 @@
 #define KWQ_FEATURE_CHANGES	(1ULL << 19)
 /* KWQ_CREATE_OUTBOX, KWQ_ADD_TOKEN, KWQ_REMOVE_REVOKE, KWQ_REMOVE_UNCHANGED, TERM */
 #define KWQ_FEATURE_GRANTS	(1ULL << 20)
+#define KWQ_FEATURE_NOTES	(1ULL << 21)	/* KWQ_EXTEND_NOTE, KWQ_ADD_NOTE */
 
 /**
  * struct kwq_info - what this module offers (KWQ_IOC_INFO)
@@ -297,7 +300,7 @@ struct kwq_config {
 
 /* Flags of KWQ_IOC_CREATE. */
 #define KWQ_CREATE_OR_OPEN	(1U << 0)	/* if the name exists, open that queue unchanged */
-#define KWQ_CREATE_VALUES	(1U << 1)	/* a key may carry a value */
+#define KWQ_CREATE_VALUES	(1U << 1)	/* a key may carry a value and a note */
 #define KWQ_CREATE_GROUPS	(1U << 2)	/* keys may belong to groups, which take turns */
 /*
  * The queue reads no clock for adds without options, hand-outs and dones. So it does not know for
@@ -512,8 +515,8 @@ struct kwq_batch {
  * @flags:	zero.
  * @batch:	entries of &struct kwq_add_entry, &struct kwq_done_entry, &struct
  *		kwq_extend_entry, &struct kwq_remove_entry, &struct kwq_restore_entry or, for
- *		FORGET and REQUEUES, &struct kwq_key_entry. At least one. ADD and RESTORE may
- *		have extras of &struct kwq_add_extra. An ADD that waits for room needs &struct
+ *		FORGET and REQUEUES, &struct kwq_key_entry. At least one. ADD, EXTEND and RESTORE
+ *		may have extras of &struct kwq_add_extra. An ADD that waits for room needs &struct
  *		kwq_add_args.
  *
  * Return: how many entries were taken, from the first on. Each of them has its result. The
@@ -594,6 +597,7 @@ struct kwq_add_args {
 #define KWQ_ADD_GROUP		(1U << 11)	/* moves it to a group, or out of its group */
 #define KWQ_ADD_AT_MOST		(1U << 12)	/* AFTER, REPLACE: see &kwq_add_extra.at_most */
 #define KWQ_ADD_TOKEN		(1U << 13)	/* RESTORE only: it gets &kwq_add_extra.token */
+#define KWQ_ADD_NOTE		(1U << 14)	/* it gets &kwq_add_extra.note */
 
 /**
  * struct kwq_add_entry - one add
@@ -602,7 +606,7 @@ struct kwq_add_args {
  *		delayed add. A delayed add may have one of REPLACE, KEEP and LATER. With
  *		none of these a waiting item keeps the earlier time. END_WAIT is for
  *		immediate adds only. KICK excludes RATE_LIMITED. AT_MOST is for adds with both
- *		AFTER and REPLACE. VALUE, GROUP and AT_MOST need an extra.
+ *		AFTER and REPLACE. VALUE, GROUP, NOTE and AT_MOST need an extra.
  * @priority:	KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX with KWQ_ADD_PRIORITY, else
  *		0.
  * @pad:	zero.
@@ -623,8 +627,8 @@ struct kwq_add_args {
  * - EMSGSIZE: the key is too long
  * - ENOENT: KICK, but the item is not dead
  * - ENOSPC: the queue is full, or has no room for the value
- * - EOPNOTSUPP: VALUE, but the queue was created without KWQ_CREATE_VALUES; or GROUP without
- *   KWQ_CREATE_GROUPS
+ * - EOPNOTSUPP: VALUE or NOTE, but the queue was created without KWQ_CREATE_VALUES; or GROUP
+ *   without KWQ_CREATE_GROUPS
  */
 struct kwq_add_entry {
 	__u32 key_len;
@@ -638,6 +642,7 @@ struct kwq_add_entry {
  * struct kwq_add_extra - what else an add may have (&kwq_batch.extras)
  * @value:	with KWQ_ADD_VALUE, the address of the value; else 0.
  * @group:	with KWQ_ADD_GROUP, the address of the name of a group: any bytes; else 0.
+ * @note:	with KWQ_ADD_NOTE or KWQ_EXTEND_NOTE, the address of the note; else 0.
  * @at_most:	with KWQ_ADD_AT_MOST, at least 1; else 0. However often the item's waiting time
  *		is replaced, it is at most this many ns after the first add of that wait. So
  *		the add waits for a quiet time of @kwq_add_entry.time, but not for ever
@@ -646,6 +651,8 @@ struct kwq_add_entry {
  *		item's value away. Without KWQ_ADD_VALUE 0.
  * @group_len:	with KWQ_ADD_GROUP, bytes of that name, up to KWQ_GROUP_MAX. 0 takes the item out
  *		of its group. Without KWQ_ADD_GROUP 0.
+ * @note_len:	with a note, its bytes, up to KWQ_NOTE_MAX. 0 takes the item's note away. Else 0.
+ * @pad:	zero.
  * @token:	with KWQ_ADD_TOKEN, a number that GET returns with the item; else 0. It belongs to
  *		the next hand-out, like a value. Each further hand-out of the item, without a new
  *		token, has the next number. So a store can refuse a holder that has lost the item.
@@ -664,18 +671,26 @@ struct kwq_add_entry {
  * item: a ready one to the tail of its priority there. A run counts in the group in which it
  * began.
  *
- * Values and groups count for &kwq_stat.bytes and the quota. If there is no room for them, the
- * whole add is refused, with nothing changed.
+ * A note is what a worker says of an item: why its last run failed, for example. An add brings one
+ * for the item as it is, even while it is being processed, and so does &struct kwq_extend_entry. It
+ * belongs to the item as long as a value does, but a done or a FORGET that resets the count of
+ * requeues ends it before. Items of a queue with KWQ_CREATE_VALUES may have notes.
  *
- * Errors of an entry with an extra: those of the add, and EMSGSIZE (the value or the group's name
- * is too long).
+ * Values, notes and groups count for &kwq_stat.bytes and the quota. If there is no room for them,
+ * the whole entry is refused, with nothing changed.
+ *
+ * Errors of an entry with an extra: those of the add, and EMSGSIZE (the value, the note or the
+ * group's name is too long).
  */
 struct kwq_add_extra {
 	__u64 value;
 	__u64 group;
+	__u64 note;
 	__u64 at_most;
 	__u32 value_len;
 	__u32 group_len;
+	__u32 note_len;
+	__u32 pad;
 	__u64 token;
 };
 
@@ -733,11 +748,14 @@ struct kwq_done_entry {
 #define KWQ_BURIED		(1 << 2)	/* dead now */
 #define KWQ_RETURNED		(1 << 3)	/* ready again, as before the hand-out */
 
+/* Flags of an extension. */
+#define KWQ_EXTEND_NOTE	(1U << 0)	/* it gets &kwq_add_extra.note */
+
 /**
  * struct kwq_extend_entry - one extension of a lease
  * @ticket:	ticket of the hand-out, or 0 to name the item by its key.
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX; 0 with a ticket.
- * @flags:	zero.
+ * @flags:	KWQ_EXTEND_* bits. NOTE needs an extra.
  *
  * The item's lease starts again and lasts &kwq_create_args.lease from now. In a queue without
  * leases the request only checks the ticket or the key.
@@ -746,8 +764,15 @@ struct kwq_done_entry {
  * descriptors poll EPOLLPRI (POLLPRI) until the next EXTEND. So a holder need not ask in vain: it
  * then extends all that it holds, and learns which tickets are stale.
  *
+ * With KWQ_EXTEND_NOTE the item also gets a note, which takes the place of an earlier one. A worker
+ * whose run has failed says why in this way, before it adds the item again or lets it be dead.
+ *
  * Results: 0.
- * Errors: those of &struct kwq_done_entry.
+ * Errors: those of &struct kwq_done_entry, and with KWQ_EXTEND_NOTE, with nothing changed:
+ *
+ * - EDQUOT, ENOMEM, ENOSPC: as for an add; the lease is not extended
+ * - EMSGSIZE: the note is too long
+ * - EOPNOTSUPP: the queue was created without KWQ_CREATE_VALUES
  */
 struct kwq_extend_entry {
 	__u64 ticket;
@@ -847,6 +872,7 @@ struct kwq_key_entry {
  * @group_len:	bytes of the name of its group, which stands behind its key; 0 for none.
  * @value_len:	bytes of its value; 0 for none. While it is processing, the value may be one for
  *		its next run.
+ * @note_len:	bytes of its note; 0 for none.
  * @priority:	its priority.
  * @next_priority: the priority of its next run, if it is dirty while processing; else 0.
  * @wait_priority: the priority that it will be added with at its time, if it is waiting.
@@ -857,7 +883,6 @@ struct kwq_key_entry {
  * @pid:	the process that last called GET on the handle that holds it or, if that is gone,
  *		the one that opened the handle, in the caller's pid namespace. 0 if the item is
  *		not processing, if both are gone, or if it is not visible in that namespace.
- * @pad:	zero.
  * @change:	number of its first change that the follower has not read. If it has read all, or if
  *		there is no follower, that of its last change. 0 without KWQ_CREATE_CHANGES.
  * @token:	its token: see &kwq_add_extra.token. An item that is gone has that of its last run.
@@ -875,13 +900,13 @@ struct kwq_listed {
 	__u32 key_len;
 	__u32 group_len;
 	__u32 value_len;
+	__u32 note_len;
 	__s32 priority;
 	__s32 next_priority;
 	__s32 wait_priority;
 	__u32 requeues;
 	__u32 abandoned;
 	__s32 pid;
-	__u32 pad;
 	__u64 change;
 	__u64 token;
 };
@@ -889,6 +914,7 @@ struct kwq_listed {
 /* Flags of KWQ_IOC_LIST_ITEMS. */
 #define KWQ_LIST_KEY	(1U << 0)	/* only the item of the key at @key */
 #define KWQ_LIST_VALUES	(1U << 1)	/* the values, too */
+#define KWQ_LIST_NOTES	(1U << 2)	/* the notes, too */
 
 /**
  * struct kwq_list_items_args - list the items of a queue (KWQ_IOC_LIST_ITEMS)
@@ -901,7 +927,7 @@ struct kwq_listed {
  * @key:	address of the key; zero without KWQ_LIST_KEY.
  * @batch:	entries of &struct kwq_listed, filled in, at least one. Their keys are packed at
  *		@batch.keys. The name of its group follows each key, and then, with
- *		KWQ_LIST_VALUES, its value.
+ *		KWQ_LIST_VALUES, its value, and then, with KWQ_LIST_NOTES, its note.
  *
  * The list is in no useful order: sort it by &kwq_listed.order. A page may have fewer entries
  * than there is room for, and even none, before the end. So go on until @after is 0.
@@ -914,12 +940,12 @@ struct kwq_listed {
  * Errors: ENOMEM, and
  *
  * - EBADF: the descriptor lacks the right to read
- * - EDQUOT: KWQ_LIST_VALUES, and other calls of the user that opened the descriptor copy too many
+ * - EDQUOT: VALUES or NOTES, and other calls of the user that opened the descriptor copy too many
  *   values or wait with too much memory
  * - EINTR: the caller is being killed
  * - EINVAL: also an empty key
- * - EMSGSIZE: the first key, with its group and value, does not fit, @key is too long, or a
- *   batch has more than KWQ_BATCH_MAX entries
+ * - EMSGSIZE: the first key, with its group, value and note, does not fit, @key is too long, or
+ *   a batch has more than KWQ_BATCH_MAX entries
  * - ENOENT: KWQ_LIST_KEY, and the queue has no such key
  */
 struct kwq_list_items_args {
@@ -935,7 +961,8 @@ struct kwq_list_items_args {
 /**
  * struct kwq_restore_entry - one item that is put back as it was (KWQ_IOC_RESTORE)
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX.
- * @flags:	KWQ_ADD_VALUE, KWQ_ADD_GROUP and KWQ_ADD_TOKEN, if the entry's extra has them.
+ * @flags:	KWQ_ADD_VALUE, KWQ_ADD_GROUP, KWQ_ADD_NOTE and KWQ_ADD_TOKEN, if the entry's extra
+ *		has them.
  * @state:	KWQ_IS_* bits: READY or WAITING or both, or DEAD alone, or REMEMBERED alone.
  *		RETURNED may come with READY. PROCESSING, with DIRTY and DYING or not, is taken
  *		as READY and RETURNED.
@@ -958,10 +985,10 @@ struct kwq_list_items_args {
  * dead items in the order of their deaths.
  *
  * If the queue has the key already, and not only for its count of requeues, the item keeps its
- * state, its group and its value. It is only added: by READY at once, with the priority of the
- * entry, and by WAITING at its time, if that is earlier. A processing item gets the value of the
- * entry for its next run, unless it has one for that. So it gets the token. DEAD and REMEMBERED
- * change nothing.
+ * state, its group, its value and its note. It is only added: by READY at once, with the priority
+ * of the entry, and by WAITING at its time, if that is earlier. A processing item gets the value of
+ * the entry for its next run, unless it has one for that. So it gets the token. DEAD and
+ * REMEMBERED change nothing.
  *
  * Results: KWQ_RESTORED for a new key. For a key that the queue has, the result of that add:
  * KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED, KWQ_DIRTY or KWQ_WAITING.
@@ -1476,6 +1503,7 @@ struct kwq_follow_args {
 #define KWQ_CHANGES_RELATIVE	(1U << 1)	/* @deadline is relative to now */
 #define KWQ_CHANGES_VALUES	(1U << 2)	/* the values, too */
 #define KWQ_CHANGES_GETTERS	(1U << 3)	/* &kwq_stat.getters counts as a change, too */
+#define KWQ_CHANGES_NOTES	(1U << 4)	/* the notes, too */
 
 /**
  * struct kwq_changes_args - read the items that have changed (KWQ_IOC_CHANGES)
@@ -1498,8 +1526,8 @@ struct kwq_follow_args {
  *		KWQ_CHANGES_NONBLOCK.
  * @resume:	as in &struct kwq_get_args.
  * @batch:	entries of &struct kwq_listed, filled in, at least one. Their keys, groups and
- *		values are packed at @batch.keys as by LIST_ITEMS. &kwq_listed.state is 0 for an
- *		item that is gone.
+ *		values and notes are packed at @batch.keys as by LIST_ITEMS. &kwq_listed.state is 0
+ *		for an item that is gone.
  *
  * Items come in the order in which they changed first since they were read, and each at most once
  * in a call. A call with the same @after as the last one reads the same items again, or what has
@@ -1511,7 +1539,7 @@ struct kwq_follow_args {
  * - EAGAIN: nothing has changed, and the call must not wait
  * - EBADF: the handle does not follow
  * - EBUSY: another thread reads changes by this handle
- * - EDQUOT: KWQ_CHANGES_VALUES, as for LIST_ITEMS
+ * - EDQUOT: VALUES or NOTES, as for LIST_ITEMS
  * - EINVAL: also an @after that no call returned, or a @kept above @after
  * - EMSGSIZE: the first key, with its group and value, does not fit, or a batch has more than
  *   KWQ_BATCH_MAX entries

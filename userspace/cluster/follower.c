@@ -65,7 +65,7 @@ int follower_open(struct follower *f, struct kwq *q)
 	};
 	f->lists = true;
 	item_list_begin(&f->list, q, ALL_STATES);
-	item_list_values(&f->list);
+	item_list_with(&f->list, KWQ_LIST_VALUES);
 	return 0;
 }
 

@@ -68,7 +68,7 @@ int ended_take_from_outbox(struct local *l, const void *key, size_t len,
 	int ret;
 
 	item_list_begin(&l->one, l->outbox.q, ALL_STATES);
-	item_list_values(&l->one);
+	item_list_with(&l->one, KWQ_LIST_VALUES);
 	item_list_only(&l->one, key, len);
 	ret = item_list_next(&l->one, listed, bytes);
 	if (ret <= 0)

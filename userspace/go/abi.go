@@ -291,9 +291,12 @@ type addEntry struct {
 type addExtra struct {
 	value    uint64
 	group    uint64
+	note     uint64
 	atMost   uint64
 	valueLen uint32
 	groupLen uint32
+	noteLen  uint32
+	pad      uint32
 	token    uint64
 }
 
@@ -329,13 +332,13 @@ type listedEntry struct {
 	keyLen        uint32
 	groupLen      uint32
 	valueLen      uint32
+	noteLen       uint32
 	priority      int32
 	nextPriority  int32
 	waitPriority  int32
 	requeues      uint32
 	abandoned     uint32
 	pid           int32
-	pad           uint32
 	change        uint64
 	token         uint64
 }

@@ -601,6 +601,24 @@ int kwq_done_key(struct kwq *q, const void *key, size_t len);
 int kwq_extend(struct kwq *q, uint64_t ticket);
 
 /**
+ * kwq_note() - say something of an item that this handle holds, and extend its lease
+ * @q:		the handle that holds it.
+ * @ticket:	the item's ticket.
+ * @note:	any bytes; NULL if @len is 0.
+ * @len:	their number, up to KWQ_NOTE_MAX; 0 takes the item's note away.
+ *
+ * The note takes the place of an earlier one. Whoever lists the queue can read it (see
+ * KWQ_LIST_NOTES), so a worker whose run has failed says why in this way, before it adds the key
+ * again or calls kwq_bury(). The item has its note until it leaves the queue, or until its
+ * requeues are forgotten, as a run that ends well does with KWQ_DONE_FORGET.
+ *
+ * Return: 0, or the errors of kwq_extend(), -EDQUOT, -EINVAL (a module without
+ * KWQ_FEATURE_NOTES), -EMSGSIZE (@len), -ENOSPC (the queue is full), -EOPNOTSUPP (the queue has
+ * no values). The lease is not extended then.
+ */
+int kwq_note(struct kwq *q, uint64_t ticket, const void *note, size_t len);
+
+/**
  * kwq_extend_key() - extend the lease of an item, named by its key
  * @q:		the handle that holds it.
  * @key:	the key.

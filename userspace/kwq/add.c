@@ -151,7 +151,8 @@ static const char *refusal(int err)
 {
 	if (err == -EOPNOTSUPP)
 		return extra.value_len || common.flags & KWQ_ADD_VALUE ?
-		       "the queue has no values, or no groups: kwq create --values --groups" :
+		       "the queue has no values, or no groups: kwq create --groups makes one with "
+		       "both" :
 		       "the queue has no groups: kwq create --groups";
 	if (err == -ENOENT)
 		return "the queue was removed, so nobody may get these keys: "

@@ -19,7 +19,7 @@ static const struct option create_options[] = {
 	{ "unnamed", no_argument, NULL, 'u' },
 	{ "or-open", no_argument, NULL, 'p' },
 	OPTION_MODE, OPTION_MAX_ITEMS, OPTION_MAX_BYTES, OPTION_CLOCK, OPTION_LEASE, OPTION_GROUPS,
-	OPTION_GROUP_LIMIT, OPTION_AGING, OPTION_VALUES, OPTION_NO_DURATIONS, OPTION_CHANGES,
+	OPTION_GROUP_LIMIT, OPTION_AGING, OPTION_NO_VALUES, OPTION_NO_DURATIONS, OPTION_CHANGES,
 	OPTION_SYNC,
 	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST,
 	OPTION_FORGET_AFTER, OPTION_COALESCE, OPTION_NO_COALESCE,
@@ -231,7 +231,6 @@ const struct command command_create = {
 	"  -m, --mode MODE         permission bits, less the umask (700)\n"
 	"      --lease DURATION    a worker loses a key that it holds for longer (never)\n"
 	"      --group-limit N     at most N keys of one group are worked on at once\n"
-	"      --values            keys may carry values: see kwq add\n"
 	"      --limit SPEC        how long a retry waits, such as exp:5ms..1000s or\n"
 	"                          bucket:10/s:100; several times: the longest counts\n"
 	"      --dead-after N|never\n"

@@ -30,6 +30,7 @@ struct dead_options {
 static void print_item(const struct dead_options *o, const struct kwq_listed *item,
 		       const char *key, bool first)
 {
+	const char *note = key + item->key_len + item->group_len;
 	char age[JSON_AGE_SIZE];
 
 	if (o->key.json) {
@@ -38,6 +39,10 @@ static void print_item(const struct dead_options *o, const struct kwq_listed *it
 		       item->requeues, item->abandoned, json_age(age, item->dead_for));
 		printf("\"priority\":%d,", item->priority);
 		json_bytes(stdout, "key", key, item->key_len);
+		if (item->note_len) {
+			putchar(',');
+			json_bytes(stdout, "note", note, item->note_len);
+		}
 		putchar('}');
 	} else if (o->key.null) {
 		fwrite(key, 1, item->key_len, stdout);
@@ -50,6 +55,8 @@ static void print_item(const struct dead_options *o, const struct kwq_listed *it
 		}
 		print_escaped(stdout, key, item->key_len);
 		putchar('\n');
+		if (o->detailed)
+			item_print_note(note, item->note_len);
 	}
 }
 
@@ -72,10 +79,15 @@ static void must_have_dead_keys(const struct kwq *q, const char *queue)
 }
 
 /* Lists all dead items first, because the list of a queue's items is in no useful order. */
-static int find_dead_items(struct kwq *q, const char *queue, struct item_sorted *dead)
+static int find_dead_items(struct kwq *q, const char *queue, bool notes, struct item_sorted *dead)
 {
+	static struct item_list list;	/* too large for the stack */
+
 	must_list_items(q, queue);
-	return item_sorted_list(dead, q, KWQ_IS_DEAD);
+	item_list_begin(&list, q, KWQ_IS_DEAD);
+	if (notes && module_has(KWQ_FEATURE_NOTES))
+		item_list_with(&list, KWQ_LIST_NOTES);
+	return item_sorted_collect(dead, &list);
 }
 
 static int dead_ls(const char *queue, const struct dead_options *o)
@@ -88,7 +100,7 @@ static int dead_ls(const char *queue, const struct dead_options *o)
 	q = must_open_queue(queue, KWQ_RIGHT_READ);
 	must_have_limiters(q, queue);
 	must_have_dead_keys(q, queue);
-	err = find_dead_items(q, queue, &dead);
+	err = find_dead_items(q, queue, o->detailed || o->key.json, &dead);
 	if (err)
 		return complain(queue, err);
 	print_header(o);
@@ -192,7 +204,7 @@ static int dead_each(const char *queue, const struct dead_options *o, struct key
 	must_have_limiters(q, queue);
 	must_have_dead_keys(q, queue);
 	if (o->all) {
-		err = find_dead_items(q, queue, &dead);
+		err = find_dead_items(q, queue, false, &dead);
 		if (err)
 			return complain(queue, err);
 		verb.submit = verb.submit == kwq_add_batch ? kick_all : drop_all;
@@ -267,7 +279,8 @@ const struct command command_dead = {
 	.summary = "List, bring back or drop dead letters: keys that failed too often",
 	.options =
 	"ls, the oldest death first:\n"
-	"  -l, --long       print requeues, losses, age of the death, and priority, too\n"
+	"  -l, --long       print requeues, losses, age of the death, priority, and\n"
+	"                   why the last run failed, too\n"
 	"  -H, --no-headings  with --long: no header line\n"
 	"  -0, --null       print keys unescaped, each ended by NUL\n"
 	"      --json       print a JSON array\n"
@@ -276,7 +289,7 @@ const struct command command_dead = {
 	"  -a, --all        all dead keys of the queue\n"
 	KEY_HELP,
 	.examples =
-	"  kwq dead ls -l jobs                      which keys failed too often?\n"
+	"  kwq dead ls -l jobs                      which keys failed too often, and why?\n"
 	"  kwq dead kick --all jobs                 try them again\n",
 	.main = dead_main,
 };

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cmd.h"
 #include "each_key.h"
@@ -20,8 +21,11 @@ static const struct option done_options[] = {
 	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
+enum { OPT_NOTE = OPT_FIRST };
+
 static const struct option extend_options[] = {
 	{ "ticket", no_argument, NULL, 't' },
+	{ "note", required_argument, NULL, OPT_NOTE },
 	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
@@ -60,11 +64,18 @@ static int fill_done_ticket(void *entry, const char *key, size_t len, const void
 	return 0;
 }
 
+/* The note of --note, and the flag of each entry then. */
+static struct kwq_add_extra noted;
+static uint32_t extend_flags;
+
 static int fill_extend_key(void *entry, const char *key, size_t len, const void *context)
 {
 	(void)key;
 	(void)context;
-	*(struct kwq_extend_entry *)entry = (struct kwq_extend_entry){ .key_len = len };
+	*(struct kwq_extend_entry *)entry = (struct kwq_extend_entry){
+		.key_len = len,
+		.flags = extend_flags,
+	};
 	return len;
 }
 
@@ -76,7 +87,10 @@ static int fill_extend_ticket(void *entry, const char *key, size_t len, const vo
 	(void)context;
 	if (err)
 		return err;
-	*(struct kwq_extend_entry *)entry = (struct kwq_extend_entry){ .ticket = ticket };
+	*(struct kwq_extend_entry *)entry = (struct kwq_extend_entry){
+		.ticket = ticket,
+		.flags = extend_flags,
+	};
 	return 0;
 }
 
@@ -176,6 +190,36 @@ static int done_main(int argc, char **argv)
 	return each_key(q, queue, &verb, &options, argc, argv);
 }
 
+static int submit_with_note(struct kwq *q, const struct kwq_batch *batch)
+{
+	static struct kwq_add_extra extras[KWQ_BATCH_MAX];
+	struct kwq_batch with = *batch;
+	unsigned int i;
+
+	for (i = 0; i < batch->nr; i++)
+		extras[i] = noted;
+	with.extras = kwq_ptr(extras);
+	with.extra_size = sizeof(extras[0]);
+	return kwq_extend_batch(q, &with);
+}
+
+static void take_note(const char *text)
+{
+	size_t len = strlen(text);
+
+	if (len > KWQ_NOTE_MAX)
+		usage("--note: a note has at most %d bytes", KWQ_NOTE_MAX);
+	noted.note = len ? kwq_ptr(text) : 0;
+	noted.note_len = len;
+	extend_flags = KWQ_EXTEND_NOTE;
+}
+
+static const char *extend_refusal(int err)
+{
+	return err == -EOPNOTSUPP ? "the queue was created with --no-values, so it has no notes" :
+				    refusal(err);
+}
+
 static int extend_main(int argc, char **argv)
 {
 	struct key_options options = { 0 };
@@ -184,7 +228,7 @@ static int extend_main(int argc, char **argv)
 		.fill = fill_extend_key,
 		.submit = kwq_extend_batch,
 		.outcome = extend_outcome,
-		.refusal = refusal,
+		.refusal = extend_refusal,
 	};
 	const char *queue;
 	struct kwq *q;
@@ -193,6 +237,8 @@ static int extend_main(int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, KEY_LETTERS "th", extend_options, NULL)) != -1) {
 		if (opt == 't')
 			verb.fill = fill_extend_ticket;
+		else if (opt == OPT_NOTE)
+			take_note(optarg);
 		else if (!key_option(&options, opt))
 			option_common(opt);
 	}
@@ -201,6 +247,13 @@ static int extend_main(int argc, char **argv)
 	queue = argv[optind++];
 	q = must_open_queue(queue, KWQ_RIGHT_READ);
 	must_have_leases(q, queue);
+	if (extend_flags) {
+		if (!module_has(KWQ_FEATURE_NOTES)) {
+			message("the kernel's kwq is older than this command and has no notes");
+			return STATUS_FAILED;
+		}
+		verb.submit = submit_with_note;
+	}
 	return each_key(q, queue, &verb, &options, argc, argv);
 }
 
@@ -226,9 +279,11 @@ const struct command command_extend = {
 	.summary = "Extend the leases of keys that the descriptor N holds",
 	.options =
 	"  -t, --ticket     the arguments are tickets, as kwq get --json prints them\n"
+	"      --note TEXT  also leave a note with the keys, such as why they failed, which\n"
+	"                   kwq keys -l, kwq dead ls -l, kwq peek --note show\n"
 	KEY_HELP,
 	.examples =
 	"  kwq extend fd:$KWQ_FD report-7           the lease begins anew\n"
-	"  kwq extend -t fd:$KWQ_FD 17              the same, by its ticket\n",
+	"  kwq extend --note 'half done' fd:$KWQ_FD report-7\n",
 	.main = extend_main,
 };

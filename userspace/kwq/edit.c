@@ -146,12 +146,12 @@ static int complain_editor(const struct change *c, int err)
 }
 
 /* Looks at the key. Returns an exit status other than 0 if it cannot be changed so. */
-static int look(struct kwq *q, const struct change *c, bool value, struct item_first *found)
+static int look(struct kwq *q, const struct change *c, uint32_t with, struct item_first *found)
 {
 	const char *why;
 	int ret;
 
-	ret = item_of_key(q, c->key, strlen(c->key), value, found);
+	ret = item_of_key(q, c->key, strlen(c->key), with, found);
 	if (ret < 0)
 		return complain_key(c->queue, ret);
 	why = ret ? objection(c, &found->item) : "the queue has no such key";
@@ -170,7 +170,7 @@ static int edit(struct kwq *q, struct change *c)
 	    (kwq_stat(q, &st) || !(st.create_flags & KWQ_CREATE_VALUES)))
 		return refuse(c, "its queue has no values (see kwq create --help)");
 	if (in_editor) {
-		ret = look(q, c, true, &found);
+		ret = look(q, c, KWQ_LIST_VALUES, &found);
 		if (ret)
 			return ret;
 		ret = edit_value(c, &found);
@@ -181,7 +181,7 @@ static int edit(struct kwq *q, struct change *c)
 	}
 	/* If its time comes between the look and the change, look again. */
 	do {
-		ret = look(q, c, false, &found);
+		ret = look(q, c, 0, &found);
 		if (ret)
 			return ret;
 		ret = change(q, c, &found.item);

@@ -30,9 +30,9 @@ void item_list_only(struct item_list *list, const char *key, size_t len)
 	list->page.key_len = len;
 }
 
-void item_list_values(struct item_list *list)
+void item_list_with(struct item_list *list, uint32_t flags)
 {
-	list->page.flags |= KWQ_LIST_VALUES;
+	list->page.flags |= flags;
 }
 
 /* Fetches the next page that is not empty. Returns as kwq_list_items(), 0 at the end. */
@@ -62,8 +62,6 @@ int item_list_next(struct item_list *list, const struct kwq_listed **entry,
 	}
 	*entry = &list->entries[list->next++];
 	*key = list->keys + list->at;
-	list->at += (*entry)->key_len + (*entry)->group_len;
-	if (list->page.flags & KWQ_LIST_VALUES)
-		list->at += (*entry)->value_len;
+	list->at += item_list_bytes(*entry, list->page.flags);
 	return 1;
 }

@@ -124,6 +124,20 @@ void item_print_row(const struct kwq_listed *item, const char *key)
 	putchar('\n');
 }
 
+void item_print_note(const char *note, size_t len)
+{
+	const char *end = note + len, *newline;
+
+	for (; note < end; note = newline + 1) {
+		newline = memchr(note, '\n', end - note);
+		if (!newline)
+			newline = end;
+		printf("%8s", "");
+		print_escaped(stdout, note, newline - note);
+		putchar('\n');
+	}
+}
+
 static void json_time(const char *name, uint64_t ns)
 {
 	char text[JSON_AGE_SIZE];
@@ -131,8 +145,11 @@ static void json_time(const char *name, uint64_t ns)
 	printf(",\"%s_ns\":%s", name, json_age(text, ns));
 }
 
-void item_print_json(const struct kwq_listed *item, const char *key, bool value)
+void item_print_json(const struct kwq_listed *item, const char *key, uint32_t with)
 {
+	const char *group = key + item->key_len, *value = group + item->group_len;
+	const char *note = value + (with & KWQ_LIST_VALUES ? item->value_len : 0);
+
 	fputs("{\"states\":[", stdout);
 	if (item->state) {
 		putchar('"');
@@ -167,12 +184,15 @@ void item_print_json(const struct kwq_listed *item, const char *key, bool value)
 	json_bytes(stdout, "key", key, item->key_len);
 	if (item->group_len) {
 		putchar(',');
-		json_bytes(stdout, "group", key + item->key_len, item->group_len);
+		json_bytes(stdout, "group", group, item->group_len);
 	}
-	if (value && item->value_len) {
+	if (with & KWQ_LIST_VALUES && item->value_len) {
 		putchar(',');
-		json_bytes(stdout, "value", key + item->key_len + item->group_len,
-			   item->value_len);
+		json_bytes(stdout, "value", value, item->value_len);
+	}
+	if (with & KWQ_LIST_NOTES && item->note_len) {
+		putchar(',');
+		json_bytes(stdout, "note", note, item->note_len);
 	}
 	puts("}");
 }

@@ -39,7 +39,13 @@ const char *json_age(char to[JSON_AGE_SIZE], uint64_t age);
 void item_print_header(void);
 void item_print_row(const struct kwq_listed *item, const char *key);
 
-/* Prints one JSON object and a newline; with @value also the value behind the group. */
-void item_print_json(const struct kwq_listed *item, const char *key, bool value);
+/* Prints each line of a note below its row, further to the right. */
+void item_print_note(const char *note, size_t len);
+
+/*
+ * Prints one JSON object and a newline. @with tells what was listed behind the group:
+ * KWQ_LIST_VALUES, KWQ_LIST_NOTES.
+ */
+void item_print_json(const struct kwq_listed *item, const char *key, uint32_t with);
 
 #endif /* KWQ_ITEM_PRINT_H */

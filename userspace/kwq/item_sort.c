@@ -32,7 +32,6 @@ static bool grow(struct item_sorted *all, size_t len)
 
 int item_sorted_collect(struct item_sorted *sorted, struct item_list *list)
 {
-	bool values = list->page.flags & KWQ_LIST_VALUES;
 	const struct kwq_listed *item;
 	const char *key;
 	size_t len;
@@ -42,7 +41,7 @@ int item_sorted_collect(struct item_sorted *sorted, struct item_list *list)
 	sorted->keys_len = 0;
 	sorted->next = 0;
 	while ((ret = item_list_next(list, &item, &key)) > 0) {
-		len = item->key_len + item->group_len + (values ? item->value_len : 0);
+		len = item_list_bytes(item, list->page.flags);
 		if (!grow(sorted, len))
 			return -ENOMEM;
 		sorted->rows[sorted->nr].item = *item;

@@ -14,7 +14,7 @@
 /* For kwq_listed_compare() the item comes first. */
 struct item_row {
 	struct kwq_listed item;
-	size_t key_at;		/* offset of its key, its group, and its value if listed */
+	size_t key_at;		/* offset of its key, its group, and what else is listed */
 };
 
 /* Begin with all zero. The memory is reused by the next list. */

@@ -520,11 +520,16 @@ void job_free(struct job *job)
 }
 
 /* The add of a GET. In a shared queue it returns before it is stored: the end of its key waits. */
-static int add_again(struct job_item *it, uint32_t flags, uint64_t time)
+static int add_again(struct job_item *it, const struct job_note *note, uint32_t flags,
+		     uint64_t time)
 {
+	const struct kwq_add_extra extra = {
+		.note = kwq_ptr(note->bytes),
+		.note_len = note->len,
+	};
 	struct kwq_add_entry add = {
 		.key_len = it->item.key_len,
-		.flags = flags,
+		.flags = flags | (note->len ? KWQ_ADD_NOTE : 0),
 		.time = time,
 	};
 	__s32 result = -EIO;
@@ -534,9 +539,11 @@ static int add_again(struct job_item *it, uint32_t flags, uint64_t time)
 			.entries = kwq_ptr(&add),
 			.keys = kwq_ptr(it->key),
 			.results = kwq_ptr(&result),
+			.extras = note->len ? kwq_ptr(&extra) : 0,
 			.keys_len = it->item.key_len,
 			.nr = 1,
 			.entry_size = sizeof(add),
+			.extra_size = note->len ? sizeof(extra) : 0,
 		},
 	};
 	int err = kwq_get_batch(it->job->handle, &req);
@@ -551,21 +558,28 @@ static bool is_shut_down(struct kwq *q)
 	return !kwq_stat(q, &st) && st.state & KWQ_STATE_SHUT_DOWN;
 }
 
-static int add_and_done(struct job_item *it, uint32_t flags, uint64_t time, int *added)
+static int add_and_done(struct job_item *it, const struct job_note *note, uint32_t flags,
+			uint64_t time, int *added)
 {
-	*added = add_again(it, flags, time);
+	static const struct job_note none;
+
+	*added = add_again(it, note, flags, time);
+	/* The retry matters more: a full queue has no room for a note, and others take none. */
+	if (*added < 0 && *added != -ESHUTDOWN && note->len)
+		*added = add_again(it, &none, flags, time);
 	/* An outbox may be full, or gone. Q8: a queue that is shut down drops retries. */
 	if (*added < 0 && !(*added == -ESHUTDOWN && is_shut_down(it->job->handle)))
 		return *added;
 	return kwq_done(it->job->handle, it->item.ticket);
 }
 
-int job_add_again_and_done(struct job_item *it, uint64_t delay, int *added)
+int job_add_again_and_done(struct job_item *it, const struct job_note *note, uint64_t delay,
+			   int *added)
 {
-	return add_and_done(it, KWQ_ADD_AFTER, delay, added);
+	return add_and_done(it, note, KWQ_ADD_AFTER, delay, added);
 }
 
-int job_add_rate_limited_and_done(struct job_item *it, int *added)
+int job_add_rate_limited_and_done(struct job_item *it, const struct job_note *note, int *added)
 {
-	return add_and_done(it, KWQ_ADD_RATE_LIMITED, 0, added);
+	return add_and_done(it, note, KWQ_ADD_RATE_LIMITED, 0, added);
 }

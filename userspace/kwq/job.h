@@ -36,6 +36,12 @@ struct job_item {
 	char *key;		/* with a NUL at its end */
 };
 
+/* What is said of an item whose run has failed: why, and the last lines of its output. */
+struct job_note {
+	size_t len;
+	char bytes[KWQ_NOTE_MAX];
+};
+
 struct job {
 	pid_t pid;		/* 0: this slot is free, or its command has ended */
 	int pidfd;
@@ -141,9 +147,10 @@ void job_free(struct job *job);
  * queue. If the add is refused, the item is not finished, unless the queue is shut down. *added
  * receives the result of the add. Returns as kwq_done(), or the error of the add.
  */
-int job_add_again_and_done(struct job_item *it, uint64_t delay, int *added);
+int job_add_again_and_done(struct job_item *it, const struct job_note *note, uint64_t delay,
+			   int *added);
 
 /* As job_add_again_and_done(), with the delay that the queue's limiters choose. */
-int job_add_rate_limited_and_done(struct job_item *it, int *added);
+int job_add_rate_limited_and_done(struct job_item *it, const struct job_note *note, int *added);
 
 #endif /* KWQ_JOB_H */

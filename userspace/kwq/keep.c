@@ -19,7 +19,7 @@ enum { OPT_INTERVAL = OPT_FIRST, OPT_TIMEOUT };
 static const struct option keep_options[] = {
 	{ "interval", required_argument, NULL, OPT_INTERVAL },
 	OPTION_MODE, OPTION_MAX_ITEMS, OPTION_MAX_BYTES, OPTION_CLOCK, OPTION_LEASE, OPTION_GROUPS,
-	OPTION_GROUP_LIMIT, OPTION_AGING, OPTION_VALUES, OPTION_NO_DURATIONS, OPTION_CHANGES,
+	OPTION_GROUP_LIMIT, OPTION_AGING, OPTION_NO_VALUES, OPTION_NO_DURATIONS, OPTION_CHANGES,
 	OPTION_SYNC,
 	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST,
 	OPTION_FORGET_AFTER, OPTION_COALESCE, OPTION_NO_COALESCE,
@@ -179,7 +179,7 @@ const struct command command_keep = {
 	"empty. The queue is restored from FILE if it does not exist.\n",
 	.examples =
 	"  kwq keep mail /var/lib/kwq/mail.kwqdb      as kwq-keep@mail.service does\n"
-	"  kwq keep --sync --values mail ./mail.kwqdb nothing acknowledged is ever lost\n",
+	"  kwq keep --sync mail ./mail.kwqdb          nothing acknowledged is ever lost\n",
 	.main = keep_main,
 };
 

@@ -144,7 +144,7 @@ static const char schema[] =
 	" forget_after INTEGER, dead_after INTEGER, dead_after_lost INTEGER, written_at INTEGER);"
 	"CREATE TABLE limiter (position INTEGER PRIMARY KEY, kind INTEGER,"
 	" a INTEGER, b INTEGER, c INTEGER, d INTEGER, e INTEGER);"
-	"CREATE TABLE item (key BLOB NOT NULL UNIQUE, grp BLOB, value BLOB, state INTEGER,"
+	"CREATE TABLE item (key BLOB NOT NULL UNIQUE, grp BLOB, value BLOB, note BLOB, state INTEGER,"
 	" rank INTEGER, place INTEGER, priority INTEGER, wait_priority INTEGER,"
 	" requeues INTEGER, abandoned INTEGER, ready_since INTEGER, waiting_since INTEGER,"
 	" due_at INTEGER, dead_since INTEGER, token INTEGER, list INTEGER);"
@@ -178,22 +178,24 @@ static const char *const texts[STATEMENTS] = {
 	[REMOVE_LIMITERS] = "DELETE FROM limiter",
 	[PUT_LIMITER] = "INSERT INTO limiter VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
 	[PUT_ITEM] =
-	"INSERT INTO item VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
-	" ?16)"
+	"INSERT INTO item (key, grp, value, state, rank, place, priority, wait_priority, requeues,"
+	" abandoned, ready_since, waiting_since, due_at, dead_since, token, list, note)"
+	" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)"
 	" ON CONFLICT (key) DO UPDATE SET grp = ?2, value = ?3, state = ?4, rank = ?5, place = ?6,"
 	" priority = ?7, wait_priority = ?8, requeues = ?9, abandoned = ?10, ready_since = ?11,"
 	" waiting_since = ?12, due_at = ?13, dead_since = ?14, token = ?15,"
-	" list = ?16",
+	" list = ?16, note = ?17",
 	[REMOVE_ITEM] = "DELETE FROM item WHERE key = ?1",
 	[GET_LIST] = "SELECT list FROM queue",
 	[PUT_LIST] = "UPDATE queue SET list = ?1",
 	[REMOVE_UNLISTED] = "DELETE FROM item WHERE list <> ?1",
 	[SORT_ITEMS] = "SELECT rowid FROM item ORDER BY rank, place, rowid",
 	[GET_ITEM] =
-	("SELECT key, grp, value, state, priority, wait_priority, requeues, abandoned, ready_since,"
-	 " waiting_since, due_at, dead_since, token FROM item WHERE rowid = ?1"),
+	("SELECT key, grp, value, note, state, priority, wait_priority, requeues, abandoned,"
+	 " ready_since, waiting_since, due_at, dead_since, token FROM item WHERE rowid = ?1"),
 	[COUNT_ITEMS] =
-	"SELECT count(*), total(value IS NOT NULL) > 0, total(grp IS NOT NULL) > 0 FROM item",
+	("SELECT count(*), total(value IS NOT NULL OR note IS NOT NULL) > 0,"
+	 " total(grp IS NOT NULL) > 0 FROM item"),
 	[FIND_ITEM] = "SELECT 1 FROM item LIMIT 1",
 	[PUT_SYNCED] = "UPDATE synced SET number = number + 1",
 };
@@ -796,6 +798,7 @@ enum keep_result keep_file_put_item(struct keep_file *file, const struct saved_i
 				    const void *bytes, uint64_t now)
 {
 	const unsigned char *key = bytes, *group = key + item->key_len;
+	const unsigned char *value = group + item->group_len;
 	sqlite3_stmt *s = statement(file, PUT_ITEM);
 	bool waits = item->state & KWQ_IS_WAITING;
 
@@ -803,7 +806,8 @@ enum keep_result keep_file_put_item(struct keep_file *file, const struct saved_i
 		return fail(file);
 	bind_bytes(s, 1, key, item->key_len);
 	bind_bytes(s, 2, group, item->group_len);
-	bind_bytes(s, 3, group + item->group_len, item->value_len);
+	bind_bytes(s, 3, value, item->value_len);
+	bind_bytes(s, 17, value + item->value_len, item->note_len);
 	sqlite.bind_int64(s, 4, item->state);
 	sqlite.bind_int64(s, 5, saved_rank(item));
 	sqlite.bind_int64(s, 6, place_of(item));
@@ -921,20 +925,21 @@ static enum keep_result read_item(struct keep_file *file, sqlite3_stmt *s, struc
 	memset(item, 0, sizeof(*item));
 	if (!copy_column(s, 0, &bytes, &item->key_len, KWQ_KEY_MAX) || !item->key_len ||
 	    !copy_column(s, 1, &bytes, &item->group_len, KWQ_GROUP_MAX) ||
-	    !copy_column(s, 2, &bytes, &item->value_len, KWQ_VALUE_MAX))
-		return broken(file, "damaged: a key, group or value has a wrong length");
-	item->state = sqlite.column_int64(s, 3);
-	item->priority = sqlite.column_int64(s, 4);
-	item->wait_priority = sqlite.column_int64(s, 5);
-	item->requeues = sqlite.column_int64(s, 6);
-	item->abandoned = sqlite.column_int64(s, 7);
+	    !copy_column(s, 2, &bytes, &item->value_len, KWQ_VALUE_MAX) ||
+	    !copy_column(s, 3, &bytes, &item->note_len, KWQ_NOTE_MAX))
+		return broken(file, "damaged: a key, group, value or note has a wrong length");
+	item->state = sqlite.column_int64(s, 4);
+	item->priority = sqlite.column_int64(s, 5);
+	item->wait_priority = sqlite.column_int64(s, 6);
+	item->requeues = sqlite.column_int64(s, 7);
+	item->abandoned = sqlite.column_int64(s, 8);
 	waits = item->state & KWQ_IS_WAITING;
-	item->dirty_for = age(s, 8, item->state & READY_STATES, now);
-	item->waiting_for = age(s, 9, waits, now);
+	item->dirty_for = age(s, 9, item->state & READY_STATES, now);
+	item->waiting_for = age(s, 10, waits, now);
 	if (waits)
-		item->due_in = left_of(sqlite.column_int64(s, 10), sqlite.column_int64(s, 9), now);
-	item->dead_for = age(s, 11, item->state & KWQ_IS_DEAD, now);
-	item->token = sqlite.column_int64(s, 12);
+		item->due_in = left_of(sqlite.column_int64(s, 11), sqlite.column_int64(s, 10), now);
+	item->dead_for = age(s, 12, item->state & KWQ_IS_DEAD, now);
+	item->token = sqlite.column_int64(s, 13);
 	return KEEP_OK;
 }
 

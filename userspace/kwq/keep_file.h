@@ -67,8 +67,8 @@ enum keep_result keep_file_put_queue(struct keep_file *file, const struct kept_q
 				     uint64_t now);
 
 /*
- * Writes an item, or removes it. @bytes are its key, group and value. The ages and the time until
- * its wait ends are relative to @now, the wall clock.
+ * Writes an item, or removes it. @bytes are its key, group, value and note. The ages and the time
+ * until its wait ends are relative to @now, the wall clock.
  */
 enum keep_result keep_file_put_item(struct keep_file *file, const struct saved_item *item,
 				    const void *bytes, uint64_t now);

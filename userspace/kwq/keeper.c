@@ -138,7 +138,7 @@ static int put_all(struct keeper *k, enum keep_result *result)
 
 	*result = keep_file_begin_list(k->file);
 	item_list_begin(&k->list, k->q, SAVED_STATES);
-	item_list_values(&k->list);
+	item_list_with(&k->list, SAVED_WITH);
 	while (*result == KEEP_OK && (ret = item_list_next(&k->list, &listed, &bytes)) > 0) {
 		/* A page is of one time, so that equal ages stay equal. */
 		if (k->list.next == 1)
@@ -165,7 +165,7 @@ static enum keep_result put_changes(struct keeper *k, int nr)
 		const struct kwq_listed *listed = &k->entries[i];
 
 		result = put(k, listed, at, now);
-		at += (size_t)listed->key_len + listed->group_len + listed->value_len;
+		at += item_list_bytes(listed, SAVED_WITH);
 	}
 	return result;
 }
@@ -441,7 +441,8 @@ static int follow(struct keeper *k)
 		return complain_follow(k, err);
 	k->changes = (struct kwq_changes_args){
 		.size = sizeof(k->changes),
-		.flags = KWQ_CHANGES_NONBLOCK | KWQ_CHANGES_VALUES,
+		.flags = KWQ_CHANGES_NONBLOCK | KWQ_CHANGES_VALUES |
+			 KWQ_CHANGES_NOTES,
 		.after = number,
 		.batch = {
 			.entries = kwq_ptr(k->entries),

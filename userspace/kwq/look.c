@@ -42,6 +42,16 @@ static void print_header(const struct keys_options *o)
 		item_print_header();
 }
 
+/* What the format shows of each key beside its group. */
+static uint32_t with(const struct keys_options *o)
+{
+	uint32_t flags = o->values ? KWQ_LIST_VALUES : 0;
+
+	if ((o->format == FORMAT_LONG || o->format == FORMAT_JSON) && module_has(KWQ_FEATURE_NOTES))
+		flags |= KWQ_LIST_NOTES;
+	return flags;
+}
+
 static void print_item(const struct keys_options *o, const struct kwq_listed *item,
 		       const char *key)
 {
@@ -52,13 +62,14 @@ static void print_item(const struct keys_options *o, const struct kwq_listed *it
 		break;
 	case FORMAT_LONG:
 		item_print_row(item, key);
+		item_print_note(key + item->key_len + item->group_len, item->note_len);
 		break;
 	case FORMAT_NULL:
 		fwrite(key, 1, item->key_len, stdout);
 		putchar('\0');
 		break;
 	case FORMAT_JSON:
-		item_print_json(item, key, o->values);
+		item_print_json(item, key, with(o));
 		break;
 	}
 }
@@ -160,8 +171,7 @@ static int keys_main(int argc, char **argv)
 	item_list_begin(&list, q, o.states);
 	if (o.key)
 		item_list_only(&list, o.key, strlen(o.key));
-	if (o.values)
-		item_list_values(&list);
+	item_list_with(&list, with(&o));
 	err = o.unsorted ? print_unsorted(&o, &list) : print_sorted(&o, &list);
 	if (err == -ENOENT) {
 		message("%s: the queue has no such key", queue);
@@ -183,7 +193,7 @@ const struct command command_keys = {
 	"                   this option, all but remembered\n"
 	"  -k, --key KEY    only this key, in any state\n"
 	"  -l, --long       print state, priority, age, time left, requeues, losses, size\n"
-	"                   of the value, process and group, too\n"
+	"                   of the value, process and group, and the note below, too\n"
 	"  -H, --no-headings  with --long: no header line\n"
 	"      --unsorted   print each key as soon as it is known; needs little memory\n"
 	"  -0, --null       print keys unescaped, each ended by NUL\n"

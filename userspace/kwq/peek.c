@@ -9,7 +9,7 @@
 #include "item_first.h"
 #include "item_print.h"
 
-enum { OPT_READY = OPT_FIRST, OPT_WAITING, OPT_PROCESSING, OPT_DEAD, OPT_VALUE };
+enum { OPT_READY = OPT_FIRST, OPT_WAITING, OPT_PROCESSING, OPT_DEAD, OPT_VALUE, OPT_NOTE };
 
 static const struct option peek_options[] = {
 	{ "ready", no_argument, NULL, OPT_READY },
@@ -18,6 +18,7 @@ static const struct option peek_options[] = {
 	{ "dead", no_argument, NULL, OPT_DEAD },
 	{ "long", no_argument, NULL, 'l' },
 	{ "value", no_argument, NULL, OPT_VALUE },
+	{ "note", no_argument, NULL, OPT_NOTE },
 	OPTION_NO_HEADINGS, OPTION_NULL, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
@@ -56,34 +57,50 @@ static void parse_option(struct peek_options *o, int opt)
 		o->no_headings = true;
 		return;
 	}
-	if (opt != 'l' && opt != OPT_VALUE && opt != '0' && opt != OPT_JSON)
+	if (opt != 'l' && opt != OPT_VALUE && opt != OPT_NOTE && opt != '0' && opt != OPT_JSON)
 		option_common(opt);
 	if (o->format && o->format != opt)
-		usage("--long, --value, --null and --json cannot be combined");
+		usage("--long, --value, --note, --null and --json cannot be combined");
 	o->format = opt;
 }
 
-static void print(const struct item_first *first, const struct peek_options *o, bool value)
+/* What the format shows of the key beside its group. */
+static uint32_t with(const struct peek_options *o)
+{
+	bool values = o->format == OPT_VALUE || o->format == OPT_JSON;
+	bool notes = o->format == OPT_NOTE || o->format == OPT_JSON || o->format == 'l';
+
+	return (values && module_has(KWQ_FEATURE_VALUES) ? KWQ_LIST_VALUES : 0) |
+	       (notes && module_has(KWQ_FEATURE_NOTES) ? KWQ_LIST_NOTES : 0);
+}
+
+static void print(const struct item_first *first, const struct peek_options *o, uint32_t with)
 {
 	const struct kwq_listed *item = &first->item;
+	const char *more = first->bytes + item->key_len + item->group_len;
 
 	switch (o->format) {
 	case 'l':
 		if (!o->no_headings)
 			item_print_header();
 		item_print_row(item, first->bytes);
+		if (with)
+			item_print_note(more, item->note_len);
 		break;
 	case OPT_VALUE:
-		if (value)
-			fwrite(first->bytes + item->key_len + item->group_len, 1, item->value_len,
-			       stdout);
+		if (with)
+			fwrite(more, 1, item->value_len, stdout);
+		break;
+	case OPT_NOTE:
+		if (with)
+			fwrite(more, 1, item->note_len, stdout);
 		break;
 	case '0':
 		fwrite(first->bytes, 1, item->key_len, stdout);
 		putchar('\0');
 		break;
 	case OPT_JSON:
-		item_print_json(item, first->bytes, value);
+		item_print_json(item, first->bytes, with);
 		break;
 	default:
 		print_escaped(stdout, first->bytes, item->key_len);
@@ -97,7 +114,6 @@ static int peek_main(int argc, char **argv)
 	struct peek_options o = { 0 };
 	const char *queue, *key;
 	struct kwq *q;
-	bool value;
 	int opt, ret;
 
 	while ((opt = getopt_long(argc, argv, "l0Hh", peek_options, NULL)) != -1)
@@ -115,16 +131,15 @@ static int peek_main(int argc, char **argv)
 
 	q = must_open_queue(queue, KWQ_RIGHT_READ);
 	must_list_items(q, queue);
-	value = (o.format == OPT_VALUE || o.format == OPT_JSON) && module_has(KWQ_FEATURE_VALUES);
-	ret = key ? item_of_key(q, key, strlen(key), value, &first) :
-		item_first(q, states[o.state].bit, value, &first);
+	ret = key ? item_of_key(q, key, strlen(key), with(&o), &first) :
+		item_first(q, states[o.state].bit, with(&o), &first);
 	if (ret < 0)
 		return complain_key(queue, ret);
 	if (!ret) {
 		message("%s: %s", queue, key ? "the queue has no such key" : states[o.state].none);
 		return key ? STATUS_FAILED : STATUS_NOT_READY;
 	}
-	print(&first, &o, value);
+	print(&first, &o, with(&o));
 	return flush_output() ? STATUS_OK : STATUS_FAILED;
 }
 
@@ -137,9 +152,10 @@ const struct command command_peek = {
 	"      --waiting     the key whose time comes first\n"
 	"      --processing  the key that has been processed for the longest time\n"
 	"      --dead        the key that died first\n"
-	"  -l, --long        print its state, priority, ages, process and group, too\n"
+	"  -l, --long        print its state, priority, ages, process, group, note, too\n"
 	"  -H, --no-headings  with --long: no header line\n"
 	"      --value       print what the key carries, not the key\n"
+	"      --note        print what its worker said, such as why its last run failed\n"
 	"  -0, --null        print the key unescaped, ended by NUL\n"
 	"      --json        print a JSON object, as kwq keys --json --values does\n"
 	"  -h, --help\n"
@@ -147,6 +163,6 @@ const struct command command_peek = {
 	"The exit status is 4 if no key is in that state.\n"
 	"\n"
 	"  kwq peek -l --dead jobs         which key has been dead the longest?\n"
-	"  kwq peek --value jobs report-7  what does report-7 carry?\n",
+	"  kwq peek --note jobs report-7   why did it fail?\n",
 	.main = peek_main,
 };

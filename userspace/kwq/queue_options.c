@@ -74,8 +74,8 @@ bool queue_option(struct queue_options *o, int opt)
 	case OPT_AGING:
 		o->queue.aging = must_parse_short_duration("--aging", optarg);
 		return true;
-	case OPT_VALUES:
-		o->queue.values = true;
+	case OPT_NO_VALUES:
+		o->no_values = true;
 		return true;
 	case OPT_NO_DURATIONS:
 		o->queue.no_durations = true;
@@ -108,8 +108,6 @@ static bool module_lacks_something(const struct queue_options *o)
 		message("the kernel's kwq is older than this command and has no groups");
 	else if (o->queue.aging && !module_has(KWQ_FEATURE_AGING))
 		message("the kernel's kwq is older than this command and has no aging");
-	else if (o->queue.values && !module_has(KWQ_FEATURE_VALUES))
-		message("the kernel's kwq is older than this command and has no values");
 	else if (o->queue.no_durations && !module_has(KWQ_FEATURE_NO_DURATIONS))
 		message("the kernel's kwq is older than this command and always measures durations");
 	else if (o->queue.changes && !module_has(KWQ_FEATURE_CHANGES))
@@ -129,6 +127,7 @@ void must_have_queue_options(struct queue_options *o)
 	/* The first version of the module has no limiters, and so no retries to count. */
 	if (config_options_given(&o->config) || module_has(KWQ_FEATURE_LIMITERS))
 		o->queue.config = config_options_new(&o->config);
+	o->queue.values = !o->no_values && module_has(KWQ_FEATURE_VALUES);
 	if (module_lacks_something(o))
 		exit(STATUS_FAILED);
 }

@@ -12,7 +12,7 @@
 /* Out of the range of the subcommands' own options, and of those of config_options.h. */
 enum {
 	OPT_MAX_ITEMS = 2000, OPT_MAX_BYTES, OPT_CLOCK, OPT_LEASE, OPT_GROUPS, OPT_GROUP_LIMIT,
-	OPT_AGING, OPT_VALUES, OPT_NO_DURATIONS, OPT_CHANGES, OPT_SYNC,
+	OPT_AGING, OPT_NO_VALUES, OPT_NO_DURATIONS, OPT_CHANGES, OPT_SYNC,
 };
 
 #define OPTION_MODE { "mode", required_argument, NULL, 'm' }
@@ -23,7 +23,7 @@ enum {
 #define OPTION_GROUPS { "groups", no_argument, NULL, OPT_GROUPS }
 #define OPTION_GROUP_LIMIT { "group-limit", required_argument, NULL, OPT_GROUP_LIMIT }
 #define OPTION_AGING { "aging", required_argument, NULL, OPT_AGING }
-#define OPTION_VALUES { "values", no_argument, NULL, OPT_VALUES }
+#define OPTION_NO_VALUES { "no-values", no_argument, NULL, OPT_NO_VALUES }
 #define OPTION_NO_DURATIONS { "no-durations", no_argument, NULL, OPT_NO_DURATIONS }
 #define OPTION_CHANGES { "changes", no_argument, NULL, OPT_CHANGES }
 #define OPTION_SYNC { "sync", no_argument, NULL, OPT_SYNC }
@@ -42,7 +42,8 @@ enum {
 	"                         number; implies --groups (0)\n" \
 	"      --aging DURATION   a key that has been ready for so long counts as one priority\n" \
 	"                         higher, and so on, so that none starves (0: never)\n" \
-	"      --values           keys may carry values: see kwq add\n" \
+	"      --no-values        keys carry no values (kwq add --value) and no notes of why\n" \
+	"                         they failed, which takes less memory\n" \
 	"      --no-durations     be faster, and do not measure for how long keys are ready or\n" \
 	"                         processed; excludes --lease, --aging, --forget-after\n" \
 	CONFIG_HELP
@@ -50,7 +51,7 @@ enum {
 struct queue_options {
 	struct kwq_create_options queue;
 	struct config_options config;
-	bool mode_given;
+	bool mode_given, no_values;
 };
 
 /* The defaults. */

@@ -68,6 +68,7 @@ int restore_item(struct restorer *r, const struct saved_item *item)
 {
 	unsigned char *bytes = restore_room(r);
 	unsigned char *group = bytes + item->key_len, *value = group + item->group_len;
+	unsigned char *note = value + item->value_len;
 	bool waits = item->state & KWQ_IS_WAITING;
 	struct kwq_restore_entry *entry = &r->entries[r->nr];
 	struct kwq_add_extra *extra = &r->extras[r->nr];
@@ -76,6 +77,7 @@ int restore_item(struct restorer *r, const struct saved_item *item)
 		.key_len = item->key_len,
 		.flags = (item->value_len ? KWQ_ADD_VALUE : 0) |
 			 (item->group_len ? KWQ_ADD_GROUP : 0) |
+			 (item->note_len ? KWQ_ADD_NOTE : 0) |
 			 (item->token ? KWQ_ADD_TOKEN : 0),
 		.state = item->state,
 		.priority = item->priority,
@@ -90,14 +92,16 @@ int restore_item(struct restorer *r, const struct saved_item *item)
 	*extra = (struct kwq_add_extra){
 		.value = item->value_len ? kwq_ptr(value) : 0,
 		.group = item->group_len ? kwq_ptr(group) : 0,
+		.note = item->note_len ? kwq_ptr(note) : 0,
 		.value_len = item->value_len,
 		.group_len = item->group_len,
+		.note_len = item->note_len,
 		.token = item->token,
 	};
 	r->has_extras |= entry->flags;
 	memcpy(r->keys + r->keys_len, bytes, item->key_len);
 	r->keys_len += item->key_len;
-	r->bytes += item->key_len + item->group_len + item->value_len;
+	r->bytes += saved_bytes(item);
 	r->nr++;
 	if (r->nr < RESTORE_BATCH && RESTORE_BYTES - r->bytes >= SAVED_BYTES_MAX)
 		return 0;

@@ -86,7 +86,7 @@ static int write_items(struct kwq *q, struct saved_writer *w, const struct saved
 	int ret;
 
 	item_list_begin(&list, q, SAVED_STATES);
-	item_list_values(&list);
+	item_list_with(&list, SAVED_WITH);
 	while ((ret = item_list_next(&list, &listed, &key)) > 0) {
 		if (stopped)
 			return -EINTR;

@@ -119,7 +119,7 @@ int saved_begin(struct saved_writer *w, FILE *to, const struct saved_queue *queu
 
 int saved_put(struct saved_writer *w, const struct saved_item *item, const void *bytes)
 {
-	size_t len = (size_t)item->key_len + item->group_len + item->value_len;
+	size_t len = saved_bytes(item);
 	int err = put_chunk(w, CHUNK_ITEM, item, sizeof(*item), len);
 
 	w->nr++;
@@ -154,6 +154,7 @@ struct saved_item saved_item_of(const struct kwq_listed *listed)
 		.key_len = listed->key_len,
 		.group_len = listed->group_len,
 		.value_len = listed->value_len,
+		.note_len = listed->note_len,
 	};
 
 	/* One run serves the add that came meanwhile, too, with the higher priority. */
@@ -357,7 +358,7 @@ static bool is_sound_item(const struct saved_item *item, size_t len)
 {
 	return item->key_len && item->key_len <= KWQ_KEY_MAX &&
 	       item->group_len <= KWQ_GROUP_MAX && item->value_len <= KWQ_VALUE_MAX &&
-	       len == sizeof(*item) + item->key_len + item->group_len + item->value_len;
+	       item->note_len <= KWQ_NOTE_MAX && len == sizeof(*item) + saved_bytes(item);
 }
 
 static const char *note_place(struct saved_reader *r, const struct saved_place *place)
@@ -395,7 +396,7 @@ static const char *read_item(struct stream *s, struct saved_reader *r, size_t le
 	place.sum = crc_add(crc_add(0, &item, sizeof(item)), bytes, len - sizeof(item));
 	place.rank = saved_rank(&item);
 	place.order = item.order;
-	r->has_values |= item.value_len;
+	r->has_values |= item.value_len || item.note_len;
 	r->has_groups |= item.group_len;
 	return note_place(r, &place);
 }

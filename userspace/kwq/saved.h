@@ -34,8 +34,8 @@ struct saved_queue {
 };
 
 /*
- * One item. Its key, the name of its group and its value follow. @dirty_for and @dead_for may be
- * KWQ_AGE_UNKNOWN.
+ * One item. Its key, the name of its group, its value and its note follow. @dirty_for and @dead_for
+ * may be KWQ_AGE_UNKNOWN.
  */
 struct saved_item {
 	uint64_t order;		/* as in struct kwq_listed */
@@ -53,11 +53,19 @@ struct saved_item {
 	uint32_t key_len;
 	uint32_t group_len;
 	uint32_t value_len;
-	uint32_t pad;
+	uint32_t note_len;
 };
 
-/* The most bytes of an item's key, group and value. */
-#define SAVED_BYTES_MAX	(KWQ_KEY_MAX + KWQ_GROUP_MAX + KWQ_VALUE_MAX)
+/* What is listed of an item beside its key and its group. */
+#define SAVED_WITH	(KWQ_LIST_VALUES | KWQ_LIST_NOTES)
+
+/* The most bytes of all that. */
+#define SAVED_BYTES_MAX	(KWQ_KEY_MAX + KWQ_GROUP_MAX + KWQ_VALUE_MAX + KWQ_NOTE_MAX)
+
+static inline size_t saved_bytes(const struct saved_item *item)
+{
+	return (size_t)item->key_len + item->group_len + item->value_len + item->note_len;
+}
 
 /* ---- Writing -------------------------------------------------------------- */
 
@@ -104,7 +112,7 @@ struct saved_reader {
 	struct saved_queue queue;
 	uint64_t nr;
 	struct saved_place *places;	/* in the order in which items are to be restored */
-	bool has_values, has_groups;	/* an item has one */
+	bool has_values, has_groups;	/* an item has one, or has a note */
 };
 
 /*

@@ -66,6 +66,56 @@ static void note_death(struct run *run, struct job_item *it, const char *why)
 		tell_of(run, it, "%s; dead", why);
 }
 
+/* The last lines of the job's output that a note has. */
+enum { NOTE_LINES = 10, NOTE_BYTES = 1024 };
+
+/* Where the last NOTE_LINES lines begin, of NOTE_BYTES at most. */
+static const char *last_lines(const char *bytes, size_t len)
+{
+	const char *from = bytes + len;
+	int lines = 0;
+
+	while (from > bytes && bytes + len - from < NOTE_BYTES) {
+		if (from < bytes + len && from[-1] == '\n' && ++lines == NOTE_LINES)
+			break;
+		from--;
+	}
+	return from;
+}
+
+/* Why a run has failed, and what its command, if it has run, has said last. */
+static void describe_failure(const struct run *run, const struct job *job, const char *why,
+			     bool has_run, struct job_note *note)
+{
+	char tail[OUTPUT_TAIL];
+	size_t tail_len = 0;
+	const char *from;
+	int i;
+
+	/* What it said of its failure, or else what it said at all */
+	for (i = 1; has_run && i >= 0 && !tail_len; i--)
+		tail_len = stream_tail(&job->streams[i], run->options.output, tail);
+	from = last_lines(tail, tail_len);
+	note->len = snprintf(note->bytes, sizeof(note->bytes) - NOTE_BYTES, "%s\n", why);
+	memcpy(note->bytes + note->len, from, tail + tail_len - from);
+	note->len += tail + tail_len - from;
+}
+
+/*
+ * Leaves a note with an item that is to be dead. It is not what the queue is for, and the end of
+ * the item tells of one that is lost.
+ */
+static void leave_note(struct run *run, const struct job_item *it, const char *why, bool has_run)
+{
+	struct job_note note;
+	int err;
+
+	describe_failure(run, it->job, why, has_run, &note);
+	err = kwq_note(it->job->handle, it->item.ticket, note.bytes, note.len);
+	if (err && err != -EOPNOTSUPP && run->options.verbose)
+		tell_of(run, it, "no note of it: %s", meaning(err));
+}
+
 static void bury(struct run *run, struct job_item *it, const char *why)
 {
 	int ret = kwq_bury(it->job->handle, it->item.ticket);
@@ -121,10 +171,12 @@ void give_back_all(struct run *run, struct job *job)
 
 void give_up(struct run *run, struct job_item *it, const char *why)
 {
-	if (run->options.fate.on_fail == FATE_DROP)
+	if (run->options.fate.on_fail == FATE_DROP) {
 		drop(run, it, why);
-	else
-		bury(run, it, why);
+		return;
+	}
+	leave_note(run, it, why, false);
+	bury(run, it, why);
 }
 
 /* Without entropy, which a machine may lack at its start, the delays are just not longer. */
@@ -136,16 +188,17 @@ static uint32_t any_number(void)
 }
 
 /* Adds the item again and finishes it. *delay receives the pause, if it is known. */
-static int add_again_and_done(struct run *run, struct job_item *it, uint64_t *delay, int *added)
+static int add_again_and_done(struct run *run, struct job_item *it, const struct job_note *note,
+			      uint64_t *delay, int *added)
 {
 	unsigned int failures;
 
 	if (run->options.use_limiters)
-		return job_add_rate_limited_and_done(it, added);
+		return job_add_rate_limited_and_done(it, note, added);
 	failures = retry_fail(&run->failures, it->key, it->item.key_len);
 	*delay = retry_jitter(retry_delay(failures, run->options.retry_after,
 					  run->options.retry_max), any_number());
-	return job_add_again_and_done(it, *delay, added);
+	return job_add_again_and_done(it, note, *delay, added);
 }
 
 /*
@@ -156,7 +209,7 @@ static bool ask_delay(struct run *run, const struct job_item *it, uint64_t *dela
 {
 	static struct item_first found;	/* too large for the stack */
 
-	if (item_of_key(run->q, it->key, it->item.key_len, false, &found) <= 0)
+	if (item_of_key(run->q, it->key, it->item.key_len, 0, &found) <= 0)
 		return false;
 	*delay = found.item.state & KWQ_IS_WAITING ? found.item.due_in : 0;
 	return true;
@@ -207,12 +260,14 @@ static void tell_of_retry(struct run *run, const struct job_item *it, const char
 }
 
 /* Adds the item again, or reports why that failed. */
-static void try_again(struct run *run, struct job_item *it, const char *why)
+static void try_again(struct run *run, struct job_item *it, const char *why, bool has_run)
 {
+	struct job_note note;
 	uint64_t delay = 0;
 	int err, added;
 
-	err = add_again_and_done(run, it, &delay, &added);
+	describe_failure(run, it->job, why, has_run, &note);
+	err = add_again_and_done(run, it, &note, &delay, &added);
 	if (err < 0) {
 		/* The item was not finished, so it goes back when its handle is closed. */
 		run->counts.failed++;
@@ -285,9 +340,10 @@ static void settle(struct run *run, struct job_item *it, const char *why)
 		succeed(run, it);
 		break;
 	case FATE_RETRY:
-		try_again(run, it, why);
+		try_again(run, it, why, true);
 		break;
 	case FATE_DEAD:
+		leave_note(run, it, why, true);
 		bury(run, it, why);
 		break;
 	case FATE_DROP:
@@ -402,7 +458,7 @@ static void settle_too_long(struct run *run, struct job *job)
 		give_up(run, &job->items[0], why);
 	else
 		for (i = 0; i < job->nr; i++)
-			try_again(run, &job->items[i], why);
+			try_again(run, &job->items[i], why, false);
 	log_job(run, job, job->status);
 }
 
@@ -530,6 +586,7 @@ static void settle_asked(struct run *run, struct job *job)
 				tell_of(run, it, "killed by kwq %s", whose[job->asked]);
 			continue;
 		}
+		leave_note(run, it, "killed by kwq bury", true);
 		/* If this fails, it goes back when its handle is closed. */
 		ret = kwq_bury(job->handle, it->item.ticket);
 		run->counts.dead += ret >= 0;
@@ -543,9 +600,12 @@ static void settle_asked(struct run *run, struct job *job)
 
 void skip_item(struct run *run, struct job_item *it, enum joblog_outcome outcome)
 {
+	static const char failed_before[] = "failed for good in the job log";
+
 	run->skipped++;
 	if (outcome == JOBLOG_DEAD) {
-		bury(run, it, "failed for good in the job log");
+		leave_note(run, it, failed_before, false);
+		bury(run, it, failed_before);
 		return;
 	}
 	if (run->options.verbose)

@@ -177,6 +177,20 @@ int kwq_extend(struct kwq *q, uint64_t ticket)
 	return kwq_one(q, KWQ_IOC_EXTEND, &entry, sizeof(entry), NULL, 0);
 }
 
+int kwq_note(struct kwq *q, uint64_t ticket, const void *note, size_t len)
+{
+	const struct kwq_extend_entry entry = { .ticket = ticket, .flags = KWQ_EXTEND_NOTE };
+	const struct kwq_add_extra extra = {
+		.note = len ? kwq_ptr(note) : 0,
+		.note_len = len,
+	};
+
+	if (len > KWQ_NOTE_MAX)
+		return -EMSGSIZE;
+	return kwq_one_with_extra(q, KWQ_IOC_EXTEND, &entry, sizeof(entry), NULL, 0, &extra,
+				  sizeof(extra));
+}
+
 int kwq_extend_key(struct kwq *q, const void *key, size_t len)
 {
 	struct kwq_extend_entry entry = { .key_len = len };

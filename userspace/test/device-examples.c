@@ -169,10 +169,10 @@ static void test_refusals(void)
 	kwq_add(q, "k", 1);
 	kwq_add(q, "l", 1);
 	kwq_try_get(q, &item, key, sizeof(key));
-	is_number(refuse(q, &item, false), KWQ_RETURNED, "refuse(): it goes back");
+	is_number(refuse(q, &item, "no such file", false), KWQ_RETURNED, "refuse(): it goes back");
 	ok(!kwq_try_get(q, &item, key, sizeof(key)) && *key == 'k' && !item.abandoned,
 	   "to its old place");
-	is_number(refuse(q, &item, true), KWQ_BURIED, "refuse(): it dies");
+	is_number(refuse(q, &item, "no such file", true), KWQ_BURIED, "refuse(): it dies");
 	is_number(kwq_kick(q, "k", 1), KWQ_ADDED, "and can be brought back");
 	kwq_close(q);
 }

@@ -267,7 +267,7 @@ static void look(void)
 	}
 	is_looking = true;
 	item_list_begin(&list, outbox, ALL_STATES);
-	item_list_values(&list);
+	item_list_with(&list, KWQ_LIST_VALUES);
 	while (item_list_next(&list, &listed, &bytes) > 0)
 		;
 	is_looking = false;

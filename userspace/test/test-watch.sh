@@ -37,8 +37,8 @@ wrong 'QUEUE is missing' peek
 wrong 'one argument too many' peek a key other
 wrong '--ready, --waiting, --processing and --dead cannot be combined' peek --ready --dead a
 wrong 'a KEY and a state cannot be combined' peek --dead a key
-wrong '--long, --value, --null and --json cannot be combined' peek -l --json a
-wrong '--long, --value, --null and --json cannot be combined' peek --value -0 a
+wrong '--long, --value, --note, --null and --json cannot be combined' peek -l --json a
+wrong '--long, --value, --note, --null and --json cannot be combined' peek --value -0 a
 wrong 'QUEUE is missing' kick -n 3
 wrong '-n or --all, and KEY "key", cannot be combined' kick -a a key
 wrong '-n or --all, and KEY "key", cannot be combined' kick -n 1 a key

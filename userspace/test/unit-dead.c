@@ -40,7 +40,7 @@ static int list(struct kwq_list_items_args *req)
 	char *keys = (void *)(uintptr_t)req->batch.keys;
 	unsigned int before = req->after ? req->after - 1 : 0, i, number;
 
-	if (req->states != KWQ_IS_DEAD || req->flags || req->batch.nr < PAGE)
+	if (req->states != KWQ_IS_DEAD || req->flags & ~KWQ_LIST_NOTES || req->batch.nr < PAGE)
 		return fails(-EINVAL);
 	if (!req->after) {
 		req->after = 1;

@@ -839,6 +839,17 @@ static void test_extend(struct kwq *q)
 	is_number(kwq_extend(q, 42), -ESTALE, "extend: the entry's error");
 	expect(-ENOTTY, 0);
 	is_number(kwq_extend(q, 42), -ENOTTY, "U3: extend: a module without leases");
+	expect(1, 0);
+	is_number(kwq_note(q, 42, "why", 3), 0, "Q18: note");
+	ok(asked(KWQ_IOC_EXTEND) && entry->ticket == 42 && entry->flags == KWQ_EXTEND_NOTE &&
+	   kernel.extra.note_len == 3 && !memcmp(pointer(kernel.extra.note), "why", 3),
+	   "Q18: note: by ticket");
+	is_number(kwq_note(q, 42, NULL, 0), 0, "Q18: note: none");
+	ok(entry->flags == KWQ_EXTEND_NOTE && !kernel.extra.note_len && !kernel.extra.note,
+	   "Q18: note: takes it away");
+	is_number(kwq_note(q, 42, "why", KWQ_NOTE_MAX + 1), -EMSGSIZE, "Q18: note: too long");
+	expect(1, -ENOSPC);
+	is_number(kwq_note(q, 42, "why", 3), -ENOSPC, "Q18: note: the entry's error");
 	expect(1, -EPERM);
 	is_number(kwq_extend_key(q, "abc", 3), -EPERM, "extend_key");
 	ok(asked(KWQ_IOC_EXTEND) && !entry->ticket && entry->key_len == 3 &&
@@ -1017,10 +1028,11 @@ static void test_retry(struct kwq *q)
 	struct job job = { .handle = q };
 	char key[] = "abc";
 	struct job_item it = { .job = &job, .item = { .ticket = 42, .key_len = 3 }, .key = key };
+	static struct job_note note;
 	int added;
 
 	expect(0, KWQ_REQUEUED);
-	is_number(job_add_again_and_done(&it, 1000, &added), KWQ_REQUEUED,
+	is_number(job_add_again_and_done(&it, &note, 1000, &added), KWQ_REQUEUED,
 		  "retry: the result of the done");
 	is_number(added, KWQ_REQUEUED, "retry: and that of the add");
 	ok(kernel.calls == 2 && kernel.request == KWQ_IOC_DONE, "retry: an add, and then a done");
@@ -1028,18 +1040,27 @@ static void test_retry(struct kwq *q)
 	   !memcmp(kernel.keys[1], "abc", 3) && done->ticket == 42,
 	   "retry: this item, after this delay");
 	expect(-ENOMEM, KWQ_WAITING);
-	is_number(job_add_again_and_done(&it, 1000, &added), -ENOMEM, "retry: the call's error");
+	is_number(job_add_again_and_done(&it, &note, 1000, &added), -ENOMEM,
+		  "retry: the call's error");
 
 	expect(0, -ENOSPC);
-	is_number(job_add_again_and_done(&it, 1000, &added), -ENOSPC, "retry: an add without room");
+	is_number(job_add_again_and_done(&it, &note, 1000, &added), -ENOSPC,
+		  "retry: an add without room");
 	ok(asked(KWQ_IOC_GET), "U6: retry: then the item is not finished");
+	note.len = 3;
+	memcpy(note.bytes, "why", 3);
+	expect(0, -ENOSPC);
+	is_number(job_add_again_and_done(&it, &note, 1000, &added), -ENOSPC,
+		  "Q18: retry: nor is there room without its note");
+	ok(kernel.calls == 2 && kernel.request == KWQ_IOC_GET && add->flags == KWQ_ADD_AFTER &&
+	   kernel.extra.note_len == 3, "Q18: retry: with its note, and then without");
 	expect(0, -ESHUTDOWN);
-	is_number(job_add_again_and_done(&it, 1000, &added), -ESHUTDOWN,
+	is_number(job_add_again_and_done(&it, &note, 1000, &added), -ESHUTDOWN,
 		  "retry: an outbox that is shut down");
 	ok(asked(KWQ_IOC_GET), "U6: retry: the item is not finished either");
 	expect(0, -ESHUTDOWN);
 	kernel.state = KWQ_STATE_SHUT_DOWN;
-	is_number(job_add_again_and_done(&it, 1000, &added), -ESHUTDOWN,
+	is_number(job_add_again_and_done(&it, &note, 1000, &added), -ESHUTDOWN,
 		  "retry: a queue that is shut down");
 	ok(kernel.calls == 2 && kernel.request == KWQ_IOC_DONE, "Q8: retry: it drops retries");
 }

@@ -32,7 +32,7 @@ struct changes_test {
 	u64 after, of_queue;
 	/* The result of the last read. */
 	struct kwq_listed read[NR_READ];
-	struct kwq_value *values[NR_READ];
+	struct kwq_value *values[NR_READ * KWQ_SLOTS];
 	u8 keys[NR_READ * 8];
 };
 
@@ -214,7 +214,7 @@ static int read_after(struct changes_test *t, u64 after, u64 kept, u32 most)
 		buffer.max_key_bytes = sizeof(t->keys) - keys;
 		buffer.max_bytes = buffer.max_key_bytes;
 		err = kwq_keyed_list(t->keyed, &request, &buffer);
-		for (i = 0; i < buffer.fill.nr; i++)
+		for (i = 0; i < buffer.fill.nr * KWQ_SLOTS; i++)
 			if (buffer.values[i])
 				kwq_value_put(buffer.values[i]);
 		nr += buffer.fill.nr;

@@ -463,7 +463,7 @@ static void read_changes(struct kunit *test, u64 *after)
 {
 	struct grants_test *t = test->priv;
 	struct kwq_listed entries[4];
-	struct kwq_value *values[4];
+	struct kwq_value *values[4 * KWQ_SLOTS];
 	u8 keys[64];
 	struct kwq_list_buffer buffer = {
 		.entries = entries,

@@ -145,12 +145,31 @@ int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key,
 
 int kwq_handle_extend(struct kwq_handle *handle, u64 ticket)
 {
-	return LOCKED(handle->keyed, kwq_handle_extend_locked(handle, ticket, NULL, now));
+	return LOCKED(handle->keyed, kwq_handle_extend_locked(handle, ticket, NULL, NULL, now,
+							     NULL));
 }
 
 int kwq_handle_extend_key(struct kwq_handle *handle, const struct kwq_key *key)
 {
 	const struct kwq_key copy = hashed(key);
 
-	return LOCKED(handle->keyed, kwq_handle_extend_locked(handle, 0, &copy, now));
+	return LOCKED(handle->keyed, kwq_handle_extend_locked(handle, 0, &copy, NULL, now, NULL));
+}
+
+/* Gives a held item a note, or takes it away with a NULL in @extras. */
+int kwq_handle_note(struct kwq_handle *handle, u64 ticket, struct kwq_extras *extras)
+{
+	static const struct kwq_key no_key;
+	struct kwq_keyed *keyed = handle->keyed;
+	struct kwq_stock stock = {};
+	int ret;
+
+	do {
+		ret = LOCKED(keyed, kwq_handle_extend_locked(handle, ticket, NULL, extras, now,
+							     &stock));
+		if (ret == -EAGAIN)
+			ret = kwq_stock_fill(&stock, keyed, &no_key, extras, 1) ?: -EAGAIN;
+	} while (ret == -EAGAIN);
+	kwq_stock_empty(&stock, keyed);
+	return ret;
 }

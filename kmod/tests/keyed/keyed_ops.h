@@ -20,6 +20,7 @@ int kwq_handle_done(struct kwq_handle *handle, u64 ticket, u32 done_flags);
 int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key,
 			u32 done_flags);
 int kwq_handle_extend(struct kwq_handle *handle, u64 ticket);
+int kwq_handle_note(struct kwq_handle *handle, u64 ticket, struct kwq_extras *extras);
 int kwq_handle_extend_key(struct kwq_handle *handle, const struct kwq_key *key);
 
 #endif /* KWQ_TESTS_KEYED_OPS_H */

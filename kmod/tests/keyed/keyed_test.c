@@ -2158,7 +2158,7 @@ static u32 dead_items(struct kunit *test, struct kwq_listed *entries, u32 max)
 {
 	struct keyed_test *t = test->priv;
 	struct kwq_list_request request = { .states = KWQ_IS_DEAD };
-	struct kwq_value *values[3];
+	struct kwq_value *values[3 * KWQ_SLOTS];
 	struct kwq_list_buffer buffer = {
 		.entries = entries,
 		.values = values,
@@ -2168,7 +2168,7 @@ static u32 dead_items(struct kunit *test, struct kwq_listed *entries, u32 max)
 		.max_bytes = NR_KEYS,
 	};
 
-	KUNIT_ASSERT_LE(test, max, ARRAY_SIZE(values));
+	KUNIT_ASSERT_LE(test, max * KWQ_SLOTS, ARRAY_SIZE(values));
 	KUNIT_EXPECT_EQ(test, kwq_keyed_list(t->keyed, &request, &buffer), 0);
 	KUNIT_EXPECT_EQ(test, request.at, 0);
 	return buffer.fill.nr;

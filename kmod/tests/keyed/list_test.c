@@ -18,7 +18,7 @@ struct list_test {
 	struct kwq_list_request request;
 	struct kwq_list_buffer buffer;
 	struct kwq_listed entries[NR_ENTRIES];
-	struct kwq_value *values[NR_ENTRIES];
+	struct kwq_value *values[NR_ENTRIES * KWQ_SLOTS];
 	u8 keys[2 * KWQ_KEY_MAX];
 	u8 seen[NR_STAYING];
 };

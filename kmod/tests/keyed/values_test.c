@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Values of a queue of keys (Q18): which one a get returns, their memory, and who frees them. */
+/*
+ * Values and notes of a queue of keys (Q18): which one a get or a list returns, their memory, and
+ * who frees them.
+ */
 #include <kunit/test.h>
 #include <linux/err.h>
 #include <linux/kwq.h>
@@ -689,6 +692,257 @@ static void keys_are_put_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stat->paused_for, U64_MAX);
 }
 
+/* Gives a held item a note of @len bytes, of 'n's without @text. */
+static int note_bytes(struct kwq_handle *handle, u64 ticket, const char *text, u32 len)
+{
+	struct kwq_extras extras = { .flags = KWQ_ADD_NOTE };
+	int ret;
+
+	if (len) {
+		extras.note = kwq_value_alloc(len);
+		if (!extras.note)
+			return -ENOMEM;
+		memset(extras.note->bytes, 'n', len);
+		if (text)
+			memcpy(extras.note->bytes, text, len);
+	}
+	ret = kwq_handle_note(handle, ticket, &extras);
+	kvfree(extras.note);
+	return ret;
+}
+
+static int note(struct kwq_handle *handle, const struct got *got, const char *text)
+{
+	return note_bytes(handle, got->ticket, text, strlen(text));
+}
+
+/* What a list shows of a key's value and note: "value/note". */
+static const char *listed(struct kunit *test, const char *name)
+{
+	struct values_test *t = test->priv;
+	struct kwq_value *values[KWQ_SLOTS];
+	const struct kwq_key key = key_of(name);
+	struct kwq_list_request request = { .states = U32_MAX, .slots = U8_MAX };
+	char *text = kunit_kzalloc(test, 80, GFP_KERNEL);
+	struct kwq_key hashed = key;
+	struct kwq_listed entry;
+	u8 keys[80];
+	struct kwq_list_buffer buffer = {
+		.entries = &entry,
+		.values = values,
+		.keys = keys,
+		.max_items = 1,
+		.max_key_bytes = sizeof(keys),
+		.max_bytes = KWQ_KEY_MAX + KWQ_VALUE_MAX + KWQ_NOTE_MAX,
+	};
+	int i, at = 0;
+
+	kwq_key_hash(&hashed);
+	request.key = &hashed;
+	KUNIT_ASSERT_NOT_NULL(test, text);
+	if (kwq_keyed_list(t->keyed, &request, &buffer))
+		return "none";
+	KUNIT_EXPECT_EQ(test, entry.value_len, values[KWQ_VALUE] ? values[KWQ_VALUE]->len : 0);
+	KUNIT_EXPECT_EQ(test, entry.note_len, values[KWQ_NOTE] ? values[KWQ_NOTE]->len : 0);
+	for (i = 0; i < KWQ_SLOTS; i++) {
+		if (values[i]) {
+			at += scnprintf(text + at, 80 - at, "%.*s", (int)values[i]->len,
+					(const char *)values[i]->bytes);
+			kwq_value_put(values[i]);
+		}
+		if (!i)
+			at += scnprintf(text + at, 80 - at, "/");
+	}
+	return text;
+}
+
+/* A worker says why a run failed, and the item keeps that until a run ends well. */
+static void note_stays_until_a_run_ends_well(struct kunit *test)
+{
+	struct values_test *t = test->priv;
+	struct got got;
+
+	add(t, "a", "v");
+	EXPECT_GET(test, t->x, &got, "a=v");
+	KUNIT_EXPECT_STREQ(test, listed(test, "a"), "v/");
+	KUNIT_EXPECT_EQ(test, note(t->x, &got, "exit 1"), 0);
+	KUNIT_EXPECT_STREQ(test, listed(test, "a"), "v/exit 1");
+	add_plain(t, "a", KWQ_ADD_RATE_LIMITED);
+	KUNIT_EXPECT_EQ(test, done(t->x, &got), KWQ_STILL_WAITING);
+	KUNIT_EXPECT_STREQ(test, listed(test, "a"), "v/exit 1");
+	advance(t, NSEC_PER_SEC);
+	EXPECT_GET(test, t->y, &got, "a=v");
+	KUNIT_EXPECT_STREQ(test, listed(test, "a"), "v/exit 1");
+	/* A later note takes its place, and an empty one takes it away. */
+	KUNIT_EXPECT_EQ(test, note(t->y, &got, "exit 22"), 0);
+	KUNIT_EXPECT_STREQ(test, listed(test, "a"), "v/exit 22");
+	KUNIT_EXPECT_EQ(test, note(t->y, &got, ""), 0);
+	KUNIT_EXPECT_STREQ(test, listed(test, "a"), "v/");
+	KUNIT_EXPECT_EQ(test, note(t->y, &got, "exit 3"), 0);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->y, got.ticket, KWQ_DONE_DEAD), KWQ_BURIED);
+	KUNIT_EXPECT_STREQ(test, listed(test, "a"), "v/exit 3");
+	KUNIT_EXPECT_EQ(test, add_plain(t, "a", KWQ_ADD_KICK), KWQ_ADDED);
+	EXPECT_GET(test, t->x, &got, "a=v");
+	KUNIT_EXPECT_STREQ(test, listed(test, "a"), "v/exit 3");
+
+	/* It has been added meanwhile, so it is not idle. */
+	add(t, "a", "w");
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, got.ticket, KWQ_DONE_FORGET), KWQ_REQUEUED);
+	KUNIT_EXPECT_STREQ(test, listed(test, "a"), "w/");
+	expect_counts(test, 1, 1, 1);
+}
+
+static void note_ends_with_its_item(struct kunit *test)
+{
+	struct values_test *t = test->priv;
+	const struct kwq_key key = key_of("a");
+	struct got got;
+
+	/* L10: an item that is only remembered has no note. */
+	add_plain(t, "a", KWQ_ADD_RATE_LIMITED);
+	advance(t, NSEC_PER_SEC);
+	EXPECT_GET(test, t->x, &got, "a=");
+	KUNIT_EXPECT_EQ(test, note(t->x, &got, "n"), 0);
+	KUNIT_EXPECT_EQ(test, done(t->x, &got), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 1);
+	KUNIT_EXPECT_STREQ(test, listed(test, "a"), "/");
+	expect_counts(test, 1, 0, 0);
+	/* Neither has one whose failures are forgotten (L8). */
+	add_plain(t, "a", 0);
+	EXPECT_GET(test, t->x, &got, "a=");
+	KUNIT_EXPECT_EQ(test, note(t->x, &got, "n"), 0);
+	kwq_keyed_forget(t->keyed, &key);
+	KUNIT_EXPECT_STREQ(test, listed(test, "a"), "/");
+	/* A remove and the end of the queue free it. */
+	KUNIT_EXPECT_EQ(test, note(t->x, &got, "n"), 0);
+	KUNIT_EXPECT_EQ(test, remove(t, "a", KWQ_REMOVE_REVOKE), KWQ_WAS_PROCESSING);
+	expect_counts(test, 0, 0, 0);
+	KUNIT_EXPECT_EQ(test, note(t->x, &got, "n"), -ESTALE);
+	add(t, "a", "v");
+	EXPECT_GET(test, t->x, &got, "a=v");
+	KUNIT_EXPECT_EQ(test, note(t->x, &got, "n"), 0);
+}
+
+/* O3: a note is an extension, too. */
+static void note_extends_the_lease(struct kunit *test)
+{
+	struct values_test *t = test->priv;
+	struct got got;
+
+	add_plain(t, "a", 0);
+	EXPECT_GET(test, t->x, &got, "a=");
+	advance(t, LEASE - 1);
+	KUNIT_EXPECT_EQ(test, note(t->x, &got, "n"), 0);
+	advance(t, LEASE - 1);
+	KUNIT_EXPECT_EQ(test, note(t->x, &got, "m"), 0);
+	advance(t, LEASE);
+	KUNIT_EXPECT_EQ(test, note(t->x, &got, "o"), -ESTALE);
+	/* The next holder finds what the last one said. */
+	KUNIT_EXPECT_STREQ(test, listed(test, "a"), "/m");
+	KUNIT_EXPECT_EQ(test, get(t->y, &got), 0);
+	KUNIT_EXPECT_EQ(test, note(t->x, &got, "o"), -ESTALE);
+}
+
+/* O4: a note counts like a value, and one that is refused changes nothing. */
+static void note_needs_room(struct kunit *test)
+{
+	unsigned long before = kwq_max_total_bytes;
+	struct kwq_limits limits = with_values;
+	struct values_test *t = test->priv;
+	atomic64_t *charged;
+	struct got got;
+	u64 bytes;
+	s64 own;
+
+	limits.max_bytes = kwq_item_bytes(t->keyed, 1) + 600;
+	make_again(test, &limits);
+	own = atomic64_read(&t->keyed->quota->bytes);
+	add_plain(t, "a", 0);
+	EXPECT_GET(test, t->x, &got, "a=");
+	KUNIT_EXPECT_EQ(test, note_bytes(t->x, got.ticket, NULL, 400), 0);
+	bytes = nr_bytes(t);
+	KUNIT_EXPECT_GT(test, bytes, kwq_item_bytes(t->keyed, 1) + 400);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_values, 0);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&t->keyed->quota->bytes), own + bytes);
+	advance(t, LEASE - 1);
+	KUNIT_EXPECT_EQ(test, note_bytes(t->x, got.ticket, NULL, 700), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, nr_bytes(t), bytes);
+	/* One that is as long as the note before needs no more room. */
+	KUNIT_EXPECT_EQ(test, note_bytes(t->x, got.ticket, NULL, 401), 0);
+	KUNIT_EXPECT_EQ(test, nr_bytes(t), bytes);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&t->keyed->quota->bytes), own + bytes);
+	kwq_test_count_as(t->keyed, KWQ_QUOTA_QUEUES);
+	WRITE_ONCE(kwq_max_total_bytes, 0);
+	charged = &t->keyed->quota->bytes;
+	own = atomic64_read(charged) - bytes;
+	KUNIT_EXPECT_EQ(test, note_bytes(t->x, got.ticket, NULL, 402), -EDQUOT);
+	WRITE_ONCE(kwq_max_total_bytes, before);
+	KUNIT_EXPECT_EQ(test, atomic64_read(charged), own + bytes);
+	kwq_test_count_as(t->keyed, KWQ_QUOTA_EXEMPT);
+	KUNIT_EXPECT_EQ(test, note_bytes(t->x, got.ticket, NULL, 0), 0);
+	expect_counts(test, 1, 0, 0);
+
+	limits.values = false;
+	make_again(test, &limits);
+	add_plain(t, "a", 0);
+	KUNIT_ASSERT_EQ(test, get(t->x, &got), 0);
+	KUNIT_EXPECT_EQ(test, note(t->x, &got, "n"), -EOPNOTSUPP);
+}
+
+static int restore_with(struct values_test *t, const char *name, u32 state, const char *value,
+			const char *note)
+{
+	const struct kwq_restored restored = { .state = state };
+	struct kwq_key key = key_of(name);
+	struct kwq_extras extras = { .flags = KWQ_ADD_VALUE | KWQ_ADD_NOTE };
+	struct kwq_stock stock = {};
+	unsigned long flags;
+	int ret;
+
+	extras.value = kwq_value_alloc(strlen(value));
+	extras.note = kwq_value_alloc(strlen(note));
+	memcpy(extras.value->bytes, value, strlen(value));
+	memcpy(extras.note->bytes, note, strlen(note));
+	kwq_key_hash(&key);
+	do {
+		spin_lock_irqsave(&t->keyed->queue.lock, flags);
+		ret = kwq_keyed_restore_locked(t->keyed, &key, &restored, &extras,
+					       kwq_now_locked(&t->keyed->queue), &stock);
+		kwq_keyed_unlock(t->keyed, flags);
+		if (ret == -EAGAIN)
+			ret = kwq_stock_fill(&stock, t->keyed, &key, &extras, 1) ?: -EAGAIN;
+	} while (ret == -EAGAIN);
+	kwq_stock_empty(&stock, t->keyed);
+	kvfree(extras.value);
+	kvfree(extras.note);
+	return ret;
+}
+
+/* U8: a note comes back with its item. An item that is there keeps its own. */
+static void note_is_put_back(struct kunit *test)
+{
+	struct values_test *t = test->priv;
+	struct kwq_limits limits = with_values;
+	struct got got;
+
+	KUNIT_EXPECT_EQ(test, restore_with(t, "d", KWQ_IS_DEAD, "v", "why"), KWQ_RESTORED);
+	KUNIT_EXPECT_STREQ(test, listed(test, "d"), "v/why");
+	KUNIT_EXPECT_EQ(test, restore_with(t, "r", KWQ_IS_READY, "v", "why"), KWQ_RESTORED);
+	KUNIT_EXPECT_STREQ(test, listed(test, "r"), "v/why");
+	EXPECT_GET(test, t->x, &got, "r=v");
+	KUNIT_EXPECT_EQ(test, restore_with(t, "r", KWQ_IS_READY, "w", "else"), KWQ_DIRTIED);
+	KUNIT_EXPECT_STREQ(test, listed(test, "r"), "w/why");
+	KUNIT_EXPECT_EQ(test, restore_with(t, "d", KWQ_IS_DEAD, "w", "else"), KWQ_COALESCED);
+	KUNIT_EXPECT_STREQ(test, listed(test, "d"), "v/why");
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, got.ticket, 0), KWQ_REQUEUED);
+
+	/* There has to be room for both. */
+	limits.max_bytes = kwq_item_bytes(t->keyed, 1) + 2 * kwq_bytes_of_kmalloc(32) - 1;
+	make_again(test, &limits);
+	KUNIT_EXPECT_EQ(test, restore_with(t, "d", KWQ_IS_DEAD, "v", "why"), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, nr_bytes(t), 0);
+}
+
 static struct kunit_case values_test_cases[] = {
 	KUNIT_CASE(later_value_wins),
 	KUNIT_CASE(first_value_is_kept),
@@ -704,6 +958,11 @@ static struct kunit_case values_test_cases[] = {
 	KUNIT_CASE(value_lies_behind_key_and_lease),
 	KUNIT_CASE(refused_group_and_value),
 	KUNIT_CASE(keys_are_put_back),
+	KUNIT_CASE(note_stays_until_a_run_ends_well),
+	KUNIT_CASE(note_ends_with_its_item),
+	KUNIT_CASE(note_extends_the_lease),
+	KUNIT_CASE(note_needs_room),
+	KUNIT_CASE(note_is_put_back),
 	{}
 };
 

@@ -14,6 +14,7 @@ BOARD_KEY_MAX: Final = 56
 NAME_MAX: Final = 255
 BATCH_MAX: Final = 1024
 VALUE_MAX: Final = 65536
+NOTE_MAX: Final = 4096
 GROUP_MAX: Final = 255
 PRIORITY_MIN: Final = -32
 PRIORITY_MAX: Final = 31
@@ -47,6 +48,7 @@ FEATURE_BOARD: Final = 1 << 17
 FEATURE_NO_DURATIONS: Final = 1 << 18
 FEATURE_CHANGES: Final = 1 << 19
 FEATURE_GRANTS: Final = 1 << 20
+FEATURE_NOTES: Final = 1 << 21
 
 LIMITER_EXPONENTIAL: Final = 1
 LIMITER_FAST_SLOW: Final = 2
@@ -83,6 +85,7 @@ ADD_KEEP_VALUE: Final = 1 << 10
 ADD_GROUP: Final = 1 << 11
 ADD_AT_MOST: Final = 1 << 12
 ADD_TOKEN: Final = 1 << 13
+ADD_NOTE: Final = 1 << 14
 
 ADDED: Final = 0
 COALESCED: Final = 1
@@ -95,6 +98,7 @@ RESTORED: Final = 6
 DONE_FORGET: Final = 1 << 0
 DONE_DEAD: Final = 1 << 1
 DONE_RETURN: Final = 1 << 2
+EXTEND_NOTE: Final = 1 << 0
 FINISHED: Final = 0
 REQUEUED: Final = 1 << 0
 STILL_WAITING: Final = 1 << 1
@@ -122,6 +126,7 @@ IS_DYING: Final = 1 << 7
 
 LIST_KEY: Final = 1 << 0
 LIST_VALUES: Final = 1 << 1
+LIST_NOTES: Final = 1 << 2
 ADVANCE_TO: Final = 1 << 0
 GET_NONBLOCK: Final = 1 << 0
 GET_RELATIVE: Final = 1 << 1
@@ -131,6 +136,7 @@ CHANGES_NONBLOCK: Final = 1 << 0
 CHANGES_RELATIVE: Final = 1 << 1
 CHANGES_VALUES: Final = 1 << 2
 CHANGES_GETTERS: Final = 1 << 3
+CHANGES_NOTES: Final = 1 << 4
 SYNC_RELATIVE: Final = 1 << 0
 TERM_RELATIVE: Final = 1 << 0
 
@@ -179,15 +185,16 @@ LIST_ARGS: Final = Layout("kwq_list_args", "size:I flags:I entries:Q nr:I entry_
 BATCH_ARGS: Final = Layout("kwq_batch_args", "size:I flags:I " + _BATCH.format("batch"))
 ADD_ARGS: Final = Layout("kwq_add_args", "size:I flags:I " + _BATCH.format("batch") + " deadline:Q resume:Q")
 ADD_ENTRY: Final = Layout("kwq_add_entry", "key_len:I flags:I priority:i pad:I time:Q")
-ADD_EXTRA: Final = Layout("kwq_add_extra", "value:Q group:Q at_most:Q value_len:I group_len:I token:Q")
+ADD_EXTRA: Final = Layout(
+    "kwq_add_extra", "value:Q group:Q note:Q at_most:Q value_len:I group_len:I note_len:I pad:I token:Q")
 DONE_ENTRY: Final = Layout("kwq_done_entry", "ticket:Q key_len:I flags:I")
 EXTEND_ENTRY: Final = Layout("kwq_extend_entry", "ticket:Q key_len:I flags:I")
 REMOVE_ENTRY: Final = Layout("kwq_remove_entry", "key_len:I flags:I change:Q")
 KEY_ENTRY: Final = Layout("kwq_key_entry", "key_len:I flags:I")
 LISTED: Final = Layout(
     "kwq_listed", "order:Q dirty_for:Q processing_for:Q waiting_for:Q due_in:Q dead_for:Q lease_left:Q state:I"
-    " order_of:I key_len:I group_len:I value_len:I priority:i next_priority:i wait_priority:i requeues:I abandoned:I"
-    " pid:i pad:I change:Q token:Q")
+    " order_of:I key_len:I group_len:I value_len:I note_len:I priority:i next_priority:i wait_priority:i"
+    " requeues:I abandoned:I pid:i change:Q token:Q")
 LIST_ITEMS_ARGS: Final = Layout(
     "kwq_list_items_args", "size:I flags:I after:Q states:I key_len:I key:Q " + _BATCH.format("batch"))
 RESTORE_ENTRY: Final = Layout(

@@ -74,7 +74,7 @@ def age_from_ns(ns: int) -> float | None:
 def unpack_listed(raw: bytes, data: bytes, at: int, with_value: bool) -> tuple[Listed, int]:
     """An entry of a listing, whose key begins at an offset of data. Returns also the end of what it has there."""
     (order, dirty_for, processing_for, waiting_for, due_in, dead_for, lease_left, state, order_of, key_len, group_len,
-     value_len, priority, next_priority, wait_priority, requeues, abandoned, pid, _, change,
+     value_len, _, priority, next_priority, wait_priority, requeues, abandoned, pid, change,
      token) = abi.LISTED.unpack(raw)
     group_at = at + key_len
     value_at = group_at + group_len

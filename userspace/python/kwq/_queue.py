@@ -523,8 +523,8 @@ class Queue:
                 group_at = at + len(entry.value)
                 abi.ADD_EXTRA.pack_into(
                     block, extras_at + index * extra_size, address + at if entry.value else 0,
-                    address + group_at if entry.group else 0, entry.at_most, len(entry.value), len(entry.group),
-                    entry.token)
+                    address + group_at if entry.group else 0, 0, entry.at_most, len(entry.value), len(entry.group),
+                    0, 0, entry.token)
                 at = group_at + len(entry.group)
         taken, keys_taken = 0, 0
         while taken < nr:
