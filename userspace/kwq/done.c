@@ -279,8 +279,8 @@ const struct command command_extend = {
 	.summary = "Extend the leases of keys that the descriptor N holds",
 	.options =
 	"  -t, --ticket     the arguments are tickets, as kwq get --json prints them\n"
-	"      --note TEXT  also leave a note with the keys, such as why they failed, which\n"
-	"                   kwq keys -l, kwq dead ls -l, kwq peek --note show\n"
+	"      --note TEXT  also leave a note with the keys, such as why they failed,\n"
+	"                   for kwq keys -l, kwq dead ls -l and kwq peek --note\n"
 	KEY_HELP,
 	.examples =
 	"  kwq extend fd:$KWQ_FD report-7           the lease begins anew\n"
