@@ -322,6 +322,8 @@ int main(int argc, char **argv)
 	command = &command_share;
 	argv[0] = called;
 	command_argv = argv;
+	if (argc == 2 && !strcmp(argv[1], "--options"))
+		return share_options_list();
 	share_options_parse(&options, argc, argv);
 	return options.lists ? share_list(&options) : share(&options);
 }

@@ -11,6 +11,7 @@
 #include "../kwq/cmd.h"
 #include "../kwq/duration.h"
 #include "../kwq/number.h"
+#include "../kwq/options_list.h"
 
 enum {
 	OPT_NATS = OPT_FIRST,
@@ -344,4 +345,13 @@ void share_options_parse(struct share_options *o, int argc, char **argv)
 	check(o, not_for_lists);
 	check_files(&o->engine);
 	connect_parts(o);
+}
+
+int share_options_list(void)
+{
+	struct command share = *command;
+
+	share.table = options;
+	options_list(&share);
+	return flush_output() ? STATUS_OK : STATUS_FAILED;
 }

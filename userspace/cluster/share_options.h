@@ -39,4 +39,7 @@ struct share_options {
  */
 void share_options_parse(struct share_options *o, int argc, char **argv);
 
+/* Prints all options, for the completion of the shells. Returns an exit status. */
+int share_options_list(void);
+
 #endif /* KWQ_CLUSTER_SHARE_OPTIONS_H */

@@ -607,8 +607,8 @@ int kwq_extend(struct kwq *q, uint64_t ticket);
  * @note:	any bytes; NULL if @len is 0.
  * @len:	their number, up to KWQ_NOTE_MAX; 0 takes the item's note away.
  *
- * The note takes the place of an earlier one. Whoever lists the queue can read it (see
- * KWQ_LIST_NOTES), so a worker whose run has failed says why in this way, before it adds the key
+ * The note takes the place of an earlier one. Lists of the queue show it (see KWQ_LIST_NOTES), so
+ * a worker whose run has failed says why in this way, before it adds the key
  * again or calls kwq_bury(). The item has its note until it leaves the queue, or until its
  * requeues are forgotten, as a run that ends well does with KWQ_DONE_FORGET.
  *

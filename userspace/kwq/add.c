@@ -380,5 +380,6 @@ const struct command command_add = {
 	.examples =
 	"  kwq add jobs report-7 report-8           two keys\n"
 	"  find . -name '*.jpg' | kwq add --after 1m thumbs\n",
+	.table = add_options,
 	.main = add_main,
 };

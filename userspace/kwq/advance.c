@@ -68,5 +68,6 @@ const struct command command_advance = {
 	.examples =
 	"  kwq advance test 10s                     10 s later\n"
 	"  kwq advance --to 1h test                 1 h after the clock's start\n",
+	.table = advance_options,
 	.main = advance_main,
 };

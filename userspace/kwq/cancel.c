@@ -214,5 +214,6 @@ const struct command command_cancel = {
 	.examples =
 	"  kwq cancel jobs report-7                 whatever it does, it is over\n"
 	"  kwq cancel jobs report-7 || [ $? = 7 ]   it may have run, in a script\n",
+	.table = cancel_options,
 	.main = cancel_main,
 };

@@ -35,6 +35,7 @@ struct command {
 	const char *options;	/* all of them, for --help=all */
 	const char *brief;	/* for --help, if all of them do not fit 24 lines */
 	const char *examples;	/* two, unless the options end with them */
+	const struct option *table;	/* what getopt_long() takes */
 	int (*main)(int argc, char **argv);
 };
 

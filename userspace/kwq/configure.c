@@ -135,5 +135,6 @@ const struct command command_configure = {
 	.examples =
 	"  kwq configure jobs                       print the settings\n"
 	"  kwq configure --limit exp:1s..10m jobs   wait 1 s, 2 s, ... 10 min\n",
+	.table = configure_options,
 	.main = configure_main,
 };

@@ -243,6 +243,7 @@ const struct command command_create = {
 	.examples =
 	"  kwq create --limit exp:1s..1m jobs   failed keys wait 1 s, 2 s, ... 1 min\n"
 	"  kwq create -m 770 --lease 5m shared  for a group; lost after 5 min\n",
+	.table = create_options,
 	.main = create_main,
 };
 
@@ -262,5 +263,6 @@ const struct command command_open = {
 	"\n"
 	"Without -r, -w and -x CMD has all these rights.\n"
 	"When CMD ends, the queue takes back the keys that CMD got and did not finish.\n",
+	.table = open_options,
 	.main = open_main,
 };

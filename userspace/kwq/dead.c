@@ -291,5 +291,6 @@ const struct command command_dead = {
 	.examples =
 	"  kwq dead ls -l jobs                      which keys failed too often, and why?\n"
 	"  kwq dead kick --all jobs                 try them again\n",
+	.table = dead_options,
 	.main = dead_main,
 };

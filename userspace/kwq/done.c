@@ -270,6 +270,7 @@ const struct command command_done = {
 	"Examples:\n"
 	"  kwq done --forget fd:9 invoice-17\n"
 	"  kwq done --return fd:9 invoice-17\n",
+	.table = done_options,
 	.main = done_main,
 };
 
@@ -285,5 +286,6 @@ const struct command command_extend = {
 	.examples =
 	"  kwq extend fd:$KWQ_FD report-7           the lease begins anew\n"
 	"  kwq extend --note 'half done' fd:$KWQ_FD report-7\n",
+	.table = extend_options,
 	.main = extend_main,
 };

@@ -259,5 +259,6 @@ const struct command command_edit = {
 	"\n"
 	"  kwq edit --at 23:00 reports monthly  make it wait until the night\n"
 	"  kwq edit -p 5 jobs urgent            hand it out before the others\n",
+	.table = edit_options,
 	.main = edit_main,
 };

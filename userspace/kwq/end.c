@@ -214,6 +214,7 @@ const struct command command_shutdown = {
 	.examples =
 	"  kwq shutdown jobs                        its workers end when it is empty\n"
 	"  kwq shutdown fd:$KWQ_FD                  the queue of kwq open\n",
+	.table = no_options,
 	.main = shutdown_main,
 };
 
@@ -227,6 +228,7 @@ const struct command command_drain = {
 	.examples =
 	"  kwq drain jobs                           wait until nothing is left\n"
 	"  kwq drain --timeout 1m jobs              wait no longer than 1 min\n",
+	.table = drain_options,
 	.main = drain_main,
 };
 
@@ -241,5 +243,6 @@ const struct command command_rm = {
 	"Examples:\n"
 	"  kwq drain jobs && kwq rm jobs    finish what is ready, then remove the queue\n"
 	"  kwq rm --force jobs              remove the queue with all its keys\n",
+	.table = rm_options,
 	.main = rm_main,
 };

@@ -245,5 +245,6 @@ const struct command command_events = {
 	"\n"
 	"  kwq events jobs                           what happens in jobs?\n"
 	"  kwq events | grep '\"event\":\"shut_down\"'   which queue is shut down?\n",
+	.table = events_options,
 	.main = events_main,
 };

@@ -355,5 +355,6 @@ const struct command command_exporter = {
 	.examples =
 	"  kwq exporter                             Prometheus asks port 9950\n"
 	"  kwq exporter --textfile kwq.prom --interval 15s\n",
+	.table = exporter_options,
 	.main = exporter_main,
 };

@@ -145,5 +145,6 @@ const struct command command_follow = {
 	"\n"
 	"  kwq follow jobs report-7              what does report-7 print?\n"
 	"  kwq follow jobs 2>/dev/null | tail -1 its last line in the end\n",
+	.table = follow_options,
 	.main = follow_main,
 };

@@ -83,6 +83,7 @@ const struct command command_forget = {
 	.examples =
 	"  kwq forget jobs report-7                 its next failure is the first\n"
 	"  kwq forget -v jobs a b                   and print the old counts\n",
+	.table = forget_options,
 	.main = forget_main,
 };
 
@@ -98,5 +99,6 @@ const struct command command_requeues = {
 	.examples =
 	"  kwq requeues jobs report-7               how often has it failed?\n"
 	"  kwq requeues --json jobs a b             as JSON\n",
+	.table = requeues_options,
 	.main = requeues_main,
 };

@@ -312,5 +312,6 @@ const struct command command_get = {
 	.examples =
 	"  kwq get --timeout 5s jobs                wait 5 s for a key\n"
 	"  kwq get --nonblock -a jobs >keys         all that is ready\n",
+	.table = get_options,
 	.main = get_main,
 };

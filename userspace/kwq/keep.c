@@ -19,8 +19,7 @@ enum { OPT_INTERVAL = OPT_FIRST, OPT_TIMEOUT };
 static const struct option keep_options[] = {
 	{ "interval", required_argument, NULL, OPT_INTERVAL },
 	OPTION_MODE, OPTION_MAX_ITEMS, OPTION_MAX_BYTES, OPTION_CLOCK, OPTION_LEASE, OPTION_GROUPS,
-	OPTION_GROUP_LIMIT, OPTION_AGING, OPTION_NO_VALUES, OPTION_NO_DURATIONS, OPTION_CHANGES,
-	OPTION_SYNC,
+	OPTION_GROUP_LIMIT, OPTION_AGING, OPTION_NO_VALUES, OPTION_NO_DURATIONS, OPTION_SYNC,
 	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST,
 	OPTION_FORGET_AFTER, OPTION_COALESCE, OPTION_NO_COALESCE,
 	OPTION_VERBOSE, OPTION_HELP, OPTION_END
@@ -180,6 +179,7 @@ const struct command command_keep = {
 	.examples =
 	"  kwq keep mail /var/lib/kwq/mail.kwqdb      as kwq-keep@mail.service does\n"
 	"  kwq keep --sync mail ./mail.kwqdb          nothing acknowledged is ever lost\n",
+	.table = keep_options,
 	.main = keep_main,
 };
 
@@ -247,5 +247,6 @@ const struct command command_sync = {
 	.examples =
 	"  kwq add mail alice && kwq sync mail      alice survives a power cut\n"
 	"  kwq sync --timeout 5s mail               wait no longer than 5 s\n",
+	.table = sync_options,
 	.main = sync_main,
 };

@@ -187,5 +187,6 @@ const struct command command_kick = {
 	"\n"
 	"  kwq kick -n 10 jobs         try the ten keys again that died first\n"
 	"  kwq kick --waiting -a jobs  do not wait for the time of any key\n",
+	.table = kick_options,
 	.main = kick_main,
 };

@@ -219,6 +219,7 @@ const struct command command_bury = {
 	"\n"
 	"  kwq bury jobs report-7    do not try report-7 again: see kwq dead ls jobs\n"
 	"  kwq bury jobs one two     the same for two keys\n",
+	.table = restart_options,
 	.main = bury_main,
 };
 
@@ -236,6 +237,7 @@ const struct command command_kill = {
 	"\n"
 	"  kwq kill jobs report-7     kill the job of report-7\n"
 	"  kwq kill -s HUP jobs log   send it SIGHUP\n",
+	.table = kill_options,
 	.main = kill_main,
 };
 
@@ -251,5 +253,6 @@ const struct command command_restart = {
 	"\n"
 	"  kwq restart jobs report-7    begin report-7 again\n"
 	"  kwq restart jobs one two     the same for two keys\n",
+	.table = restart_options,
 	.main = restart_main,
 };

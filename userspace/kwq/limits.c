@@ -233,5 +233,6 @@ const struct command command_limits = {
 	"\n"
 	"  kwq limits                            may I create another queue?\n"
 	"  kwq limits --json jobs | jq .queues   how full is jobs?\n",
+	.table = limits_options,
 	.main = limits_main,
 };

@@ -302,5 +302,6 @@ const struct command command_load = {
 	.examples =
 	"  kwq load jobs.kwq                        the queue as it was\n"
 	"  kwq load jobs.kwq copy                   as a queue of another name\n",
+	.table = load_options,
 	.main = load_main,
 };

@@ -364,5 +364,6 @@ const struct command command_log = {
 	.examples =
 	"  kwq log --failed -n 20 /var/log/mail     which jobs failed of late?\n"
 	"  kwq log /var/log/mail alice              what became of alice, and why?\n",
+	.table = log_options,
 	.main = log_main,
 };

@@ -203,5 +203,6 @@ const struct command command_keys = {
 	.examples =
 	"  kwq keys -l jobs                         all keys, and who has them\n"
 	"  kwq keys --state dead,waiting jobs       those that failed\n",
+	.table = keys_options,
 	.main = keys_main,
 };

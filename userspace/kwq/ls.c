@@ -192,5 +192,6 @@ const struct command command_ls = {
 	"\n"
 	"  kwq ls -l                        who owns which queue, and how long is it?\n"
 	"  kwq ls -0 | xargs -0 -n1 kwq rm  remove all queues without keys\n",
+	.table = ls_options,
 	.main = ls_main,
 };

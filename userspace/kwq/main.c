@@ -11,35 +11,65 @@
 #include "escape.h"
 #include "foreign.h"
 #include "near.h"
+#include "options_list.h"
 #include "shebang.h"
 
-static const struct command *const commands[] = {
-	&command_create, &command_open, &command_ls, &command_stat, &command_status,
-	&command_limits,
-	&command_add, &command_get, &command_done, &command_extend, &command_remove,
-	&command_cancel,
-	&command_len, &command_keys, &command_peek, &command_kick, &command_edit,
-	&command_pause, &command_resume, &command_term, &command_shutdown,
-	&command_drain, &command_rm, &command_save, &command_load,
-	&command_keep, &command_sync, &command_share,
-	&command_run, &command_run_ctl,
-	&command_follow, &command_log, &command_kill, &command_restart, &command_bury,
-	&command_watch_files,
-	&command_configure, &command_forget, &command_requeues, &command_dead,
-	&command_advance, &command_top, &command_events, &command_exporter,
+/* In the order in which people need them, and each group in a line of the help. */
+static const struct group {
+	const char *title;
+	const struct command *commands[11];
+} groups[] = {
+	{ "queues", { &command_create, &command_open, &command_ls, &command_rm,
+		      &command_configure, &command_limits } },
+	{ "add", { &command_add, &command_watch_files, &command_edit } },
+	{ "work", { &command_run, &command_run_ctl, &command_get, &command_done,
+		    &command_extend } },
+	{ "look", { &command_status, &command_stat, &command_len, &command_keys, &command_peek,
+		    &command_top, &command_log, &command_follow, &command_events,
+		    &command_exporter } },
+	{ "steer", { &command_pause, &command_resume, &command_term, &command_drain,
+		     &command_shutdown } },
+	{ "mend", { &command_dead, &command_kick, &command_remove, &command_cancel,
+		    &command_kill, &command_restart, &command_bury, &command_forget,
+		    &command_requeues } },
+	{ "keep", { &command_keep, &command_sync, &command_save, &command_load } },
+	{ "share", { &command_share } },
+	{ "test", { &command_advance } },
 };
+
+/* The command of that number, or NULL behind the last one. */
+static const struct command *command_at(size_t n)
+{
+	const struct command *const *c;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(groups); i++)
+		for (c = groups[i].commands; *c; c++)
+			if (!n--)
+				return *c;
+	return NULL;
+}
 
 static void print_help(FILE *to)
 {
-	size_t i;
+	const struct group *group;
+	const struct command *const *c;
 
 	fputs("Usage: kwq COMMAND [OPTION...] [ARGUMENT...]\n"
 	      "Keyed work queues of the kernel: no key twice, no key to two workers at once.\n"
 	      "\n", to);
-	for (i = 0; i < ARRAY_SIZE(commands); i++)
-		fprintf(to, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
+	for (group = groups; group < groups + ARRAY_SIZE(groups); group++) {
+		fprintf(to, "  %-7s", group->title);
+		for (c = group->commands; *c; c++)
+			fprintf(to, " %s", (*c)->name);
+		putc('\n', to);
+	}
 	fputs("\n"
-	      "  kwq COMMAND --help    the options of COMMAND\n"
+	      "  kwq create jobs            a queue\n"
+	      "  kwq add jobs a b           work for it\n"
+	      "  kwq run jobs -- echo {}    a worker, until Ctrl-C\n"
+	      "\n"
+	      "  kwq help COMMAND           what COMMAND does; kwq COMMAND --help is the same\n"
 	      "  kwq --version\n"
 	      "\n"
 	      "QUEUE is a name, or fd:N for an inherited descriptor. See kwq(1), kwq(7).\n", to);
@@ -47,12 +77,13 @@ static void print_help(FILE *to)
 
 static const struct command *find(const char *name)
 {
+	const struct command *c;
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(commands); i++)
-		if (!strcmp(name, commands[i]->name))
-			return commands[i];
-	return NULL;
+	for (i = 0; (c = command_at(i)); i++)
+		if (!strcmp(name, c->name))
+			break;
+	return c;
 }
 
 /*
@@ -77,6 +108,7 @@ static bool fill_standard_descriptors(void)
 static void complain_command(const char *name)
 {
 	const char *here = foreign_command(name);
+	const struct command *c;
 	struct near near;
 	size_t i;
 
@@ -88,8 +120,8 @@ static void complain_command(const char *name)
 		return;
 	}
 	near_begin(&near, name, strlen(name));
-	for (i = 0; i < ARRAY_SIZE(commands); i++)
-		near_offer(&near, commands[i]->name, strlen(commands[i]->name));
+	for (i = 0; (c = command_at(i)); i++)
+		near_offer(&near, c->name, strlen(c->name));
 	fputs("kwq: no command \"", stderr);
 	print_escaped(stderr, name, strlen(name));
 	fputs("\"; ", stderr);
@@ -111,9 +143,36 @@ static void refuse_lists(void)
 		      "if \"%s\" is an argument of CMD, write -- before CMD", list, list);
 }
 
+/* For the completion of the shells. */
+static int list_commands(void)
+{
+	const struct command *c;
+	size_t i;
+
+	for (i = 0; (c = command_at(i)); i++)
+		puts(c->name);
+	puts("help\n--help\n--version");
+	return flush_output() ? STATUS_OK : STATUS_FAILED;
+}
+
+/* The same for the words behind a command. */
+static int list_options(const char *name)
+{
+	const struct command *asked = find(name);
+	char options[] = "--options", *argv[] = { NULL, options, NULL };
+
+	if (!asked)
+		return STATUS_USAGE;
+	/* Those of kwq share are in its own program. */
+	if (!asked->table)
+		return asked->main(2, argv);
+	options_list(asked);
+	return flush_output() ? STATUS_OK : STATUS_FAILED;
+}
+
 int main(int argc, char **argv)
 {
-	static char called[32];
+	static char called[32], help[] = "--help";
 
 	if (!fill_standard_descriptors()) {
 		fprintf(stderr, "kwq: /dev/null: %s\n", strerror(errno));
@@ -124,7 +183,7 @@ int main(int argc, char **argv)
 		return STATUS_USAGE;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
-	    !strcmp(argv[1], "help")) {
+	    (!strcmp(argv[1], "help") && argc == 2)) {
 		print_help(stdout);
 		return flush_output() ? STATUS_OK : STATUS_FAILED;
 	}
@@ -136,6 +195,12 @@ int main(int argc, char **argv)
 	if (shebang_split(&argc, &argv)) {
 		fprintf(stderr, "kwq: %s\n", strerror(ENOMEM));
 		return STATUS_FAILED;
+	}
+	if (!strcmp(argv[1], "--options") && argc <= 3)
+		return argc < 3 ? list_commands() : list_options(argv[2]);
+	if (!strcmp(argv[1], "help")) {
+		argv[1] = argv[2];
+		argv[2] = help;
 	}
 	command = find(argv[1]);
 	if (!command) {

@@ -73,6 +73,7 @@ const struct command command_pause = {
 	.examples =
 	"  kwq pause jobs                           until kwq resume jobs\n"
 	"  kwq pause --for 10m jobs mails           two queues, for 10 minutes\n",
+	.table = pause_options,
 	.main = pause_main,
 };
 
@@ -84,5 +85,6 @@ const struct command command_resume = {
 	.examples =
 	"  kwq resume jobs                          hand out keys again\n"
 	"  kwq resume jobs mails                    the same for two queues\n",
+	.table = resume_options,
 	.main = resume_main,
 };

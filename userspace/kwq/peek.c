@@ -164,5 +164,6 @@ const struct command command_peek = {
 	"\n"
 	"  kwq peek -l --dead jobs         which key has been dead the longest?\n"
 	"  kwq peek --note jobs report-7   why did it fail?\n",
+	.table = peek_options,
 	.main = peek_main,
 };

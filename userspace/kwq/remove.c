@@ -107,5 +107,6 @@ const struct command command_remove = {
 	.examples =
 	"  kwq remove jobs report-7                 report-7 need not be done\n"
 	"  kwq remove --all --state waiting jobs    nor does any key that waits\n",
+	.table = remove_options,
 	.main = remove_main,
 };

@@ -413,7 +413,7 @@ const struct command command_run = {
 	"      --on-fail retry|dead|drop\n"
 	"                            of a key whose job fails: exit status, signal or\n"
 	"                            timeout (retry)\n"
-	"      --dead-on, --drop-on STATUS,...\n"
+	"      --dead-on STATUS[,...], --drop-on STATUS[,...]\n"
 	"                            make it a dead letter, or drop it, after these\n"
 	"                            exit statuses or ranges of them\n"
 	"      --retry-after DURATION  ignore the queue's limiters: retry this long after\n"
@@ -466,5 +466,6 @@ const struct command command_run = {
 	.examples =
 	"  kwq run -j 4 thumbs -- convert {} {.}.png   four at once\n"
 	"  kwq run --exit-when-empty --on-fail dead q -- ./job\n",
+	.table = run_options,
 	.main = run_main,
 };

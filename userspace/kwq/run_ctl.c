@@ -255,5 +255,6 @@ const struct command command_run_ctl = {
 	"\n"
 	"  kwq run-ctl            which workers are there, and what have they done?\n"
 	"  kwq run-ctl -j 8 jobs  from now on the workers of jobs run eight jobs each\n",
+	.table = run_ctl_options,
 	.main = run_ctl_main,
 };

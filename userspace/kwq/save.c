@@ -381,5 +381,6 @@ const struct command command_save = {
 	.examples =
 	"  kwq save mail /tmp/m.kwq                 one queue\n"
 	"  kwq save --all /var/backups/kwq          all queues\n",
+	.table = save_options,
 	.main = save_main,
 };

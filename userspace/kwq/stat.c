@@ -366,6 +366,7 @@ const struct command command_stat = {
 	.examples =
 	"  kwq stat jobs                            all numbers of the queue\n"
 	"  kwq stat --json jobs | jq .ready         one of them\n",
+	.table = stat_options,
 	.main = stat_main,
 };
 
@@ -379,5 +380,6 @@ const struct command command_len = {
 	.examples =
 	"  kwq len jobs                             how many keys are ready?\n"
 	"  test \"$(kwq len jobs)\" -lt 100           are there less than 100?\n",
+	.table = len_options,
 	.main = len_main,
 };

@@ -236,5 +236,6 @@ const struct command command_status = {
 	"\n"
 	"  kwq status       what is there, and what runs?\n"
 	"  kwq status -a q  all running keys of q\n",
+	.table = status_options,
 	.main = status_main,
 };

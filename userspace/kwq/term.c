@@ -54,5 +54,6 @@ const struct command command_term = {
 	.examples =
 	"  kwq term jobs 10s                        end all work in 10 s\n"
 	"  while alive; do kwq term jobs 10s; sleep 3; done\n",
+	.table = term_options,
 	.main = term_main,
 };

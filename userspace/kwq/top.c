@@ -588,5 +588,6 @@ const struct command command_top = {
 	"\n"
 	"  kwq top                      all queues, until q\n"
 	"  kwq top --once --sort dead   one table, the most dead keys first\n",
+	.table = top_options,
 	.main = top_main,
 };

@@ -331,5 +331,6 @@ const struct command command_watch_files = {
 	"\n"
 	"  kwq watch-files --include '*.jpg' --debounce 2s thumbnails ~/photos\n"
 	"  kwq watch-files --initial --exclude .git build ~/src\n",
+	.table = watch_options,
 	.main = watch_main,
 };

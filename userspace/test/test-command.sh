@@ -49,15 +49,22 @@ for command in $COMMANDS; do
 	ok "kwq $command --help fits a screen, with two examples" fits "$command"
 	ok "kwq $command --help=all has what --help has" is_part "$command"
 	ok "kwq $command -h" helps "$command" -h
-	ok "kwq --help has $command" grep -qE "^  $command " <("$KWQ" --help)
+	ok "U5: kwq --help has $command" grep -qE "^  [a-z]+ .* $command( |\$)" <("$KWQ" --help)
+	same "U5: kwq help $command" "$("$KWQ" help "$command")" "$("$KWQ" "$command" --help)"
+	# What the table takes and what the help says of it, so that completion proposes no other option.
+	same "U5: the options of $command" "$("$KWQ" --options "$command" | sed -n 's/^\(--[^=]*\).*/\1/p' | sort)" \
+		"$( (echo --help; "$KWQ" "$command" --help=all | sed -nE 's/^ {1,8}((-[a-zA-Z0-9]|--[a-z-]+)( [^ ]+)?, )*(-[a-z0-9]|--[a-z]).*/&/p' |
+			sed -E 's/^ +//; s/  .*//' | grep -oE -- '--[a-z][a-z-]*') | sort -u)"
 	if [ "$command" = share ] && [ ! -x "$O/kwq-share" ]; then
 		skip "refused: kwq share --no-such-option" "kwq-share is not built"
 	else
 		wrong 'unrecognized option' "$command" --no-such-option
 	fi
 done
-same "no other commands in kwq --help" "$("$KWQ" --help | grep -cE '^  [a-z-]+ ')" \
-	"$(($(wc -w <<<"$COMMANDS") + 2))" # and the two lines on --help and --version
+same "U5: kwq --help has no other commands" "$("$KWQ" --help | sed -nE '/^  kwq /d; s/^  [a-z]+ //p' | wc -w)" \
+	"$(wc -w <<<"$COMMANDS")"
+same "U5: and fits a screen" "$("$KWQ" --help | awk 'length > 80 || NR > 24' | wc -l)" 0
+ok "U5: kwq help of what is no command" exits 2 'no command "stauts"; did you mean "status"? See kwq --help' help stauts
 
 VERSION=$(sed -n 's/^VERSION[[:space:]]*:= //p' "$SRC/Makefile")
 same "kwq --version" "$("$KWQ" --version)" "kwq $VERSION"

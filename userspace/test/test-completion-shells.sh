@@ -69,9 +69,9 @@ for shell in zsh fish; do
 		top --sort q
 		get fd:
 	END
-	for command in $("$KWQ" --help | sed -nE 's/^  ([a-z-]+) .*/\1/p' | grep -vx kwq); do
+	for command in $("$KWQ" --options | grep -vx -e help -e '-.*'); do
 		same "U5: $shell: the options of $command" "$("in_$shell" "$command" --)" \
-			"$("$KWQ" "$command" --help=all | grep -oE -- '--[a-z][a-z-]+' | sort -u)"
+			"$("$KWQ" --options "$command" | sed -n 's/^\(--[^=]*\).*/\1/p' | sort)"
 	done
 done
 if command -v zsh >/dev/null; then

@@ -9,6 +9,8 @@ cat >"$WORK/bin/kwq" <<END
 #!/bin/sh
 if [ "\$*" = ls ]; then
 	printf '%s\n' jobs 'two words'
+elif [ "\$*" = 'keys --unsorted jobs' ]; then
+	printf '%s\n' report-7 report-8 other
 else
 	exec "$KWQ" "\$@"
 fi
@@ -33,7 +35,7 @@ completes() {
 }
 
 ok "it is registered" complete -p kwq
-ok "commands" completes 'create|open|ls|stat|status|limits|len|keys|peek|kick|edit|save|load|keep|sync|share|pause|resume|term|add|get|done|extend|remove|cancel|shutdown|drain|rm|run|run-ctl|follow|log|kill|restart|bury|watch-files|configure|forget|requeues|dead|advance|top|events|exporter|--help|--version' ''
+ok "commands" completes "$("$KWQ" --options | paste -sd '|')" ''
 ok "commands that begin so" completes 'done|drain|dead' d
 ok "queues" completes 'jobs|two words' len ''
 ok "queues that begin so" completes jobs add --quiet j
@@ -53,6 +55,19 @@ ok "options of dead before its verb" completes --long dead --l
 ok "values of --state" completes 'dead|dirty|dying' keys --state d
 ok "values of --state behind a comma" completes 'ready,dead' keys --state ready,de
 ok "no queue where a key is due" completes '' keys --key ''
+ok "keys" completes 'report-7|report-8' cancel jobs rep
+ok "and more of them" completes other kick jobs report-7 o
+ok "keys of dead letters" completes 'report-7|report-8' dead kick -v jobs r
+ok "a key behind the queue" completes other keys jobs --key o
+ok "but of no other queue" completes '' cancel 'two words' ''
+ok "files of load" completes "$WORK/bin" load "$WORK/b"
+ok "and then a queue" completes jobs load /tmp/file j
+ok "files of save" completes "$WORK/bin" save jobs "$WORK/b"
+ok "folders of save --all" completes "$WORK/bin" save --all "$WORK/b"
+ok "no third argument of save" completes '' save jobs /tmp/file ''
+ok "queues of rm" completes jobs rm --force j
+ok "a queue behind a time" completes jobs resume --for 3s j
+ok "a command of create --unnamed" completes "$(compgen -c -- test- | paste -sd '|')" create --unnamed test-
 ok "values of --sort" completes 'queue-p99' top --sort q
 ok "queues of top" completes 'jobs|two words' top --once ''
 ok "no queue where the number of keys is due" completes '' kick -n ''
@@ -98,13 +113,13 @@ ok "fd: is three words" completes 7 get fd : ''
 ok "fd:" completes 7 get fd :
 unset KWQ_FD
 
-for command in create open ls stat len add get 'done' extend remove cancel shutdown drain rm run configure forget requeues \
-	dead advance top exporter keys peek kick edit status watch-files kill restart follow events bury limits share; do
-	options=$("$KWQ" "$command" --help=all | grep -oE -- '--[a-z][a-z-]+' | sort -u)
+for command in $("$KWQ" --options | grep -vx -e help -e '-.*'); do
+	options=$("$KWQ" --options "$command" | sed -n 's/^\(--[^=]*\).*/\1/p')
 	for option in $options; do
 		# One option may be a prefix of another.
 		ok "$command $option" completes "$(grep -- "^$option" <<<"$options" | paste -sd '|')" "$command" "$option"
 	done
+	ok "each value of $command has a name" test -z "$("$KWQ" --options "$command" | grep '=$')"
 done
 
 done_testing

@@ -12,7 +12,7 @@ schema() {
 }
 
 sed -n "/^cat >recorded <<'END'/,/^END/p" device-json | sed '1d;$d' >"$WORK/recorded"
-commands=$(for command in $("$KWQ" --help | sed -nE 's/^  ([a-z-]+) .*/\1/p' | grep -vx kwq); do
+commands=$(for command in $("$KWQ" --options | grep -vx -e help -e '-.*'); do
 	! "$KWQ" "$command" --help=all | grep -q -- --json || echo "$command"
 done)
 # dead has three commands.

@@ -65,7 +65,7 @@ explains() {
 	text_of "$1" | grep -qE -- "^\.It .*$2( |\$)" ||
 		{ text_of "$1" | grep -qE -- "^\.(-. , )?$2( ,)?\$" && [ "$1" != kwq ] && explains kwq "$2"; }
 }
-for command in $("$KWQ" --help | sed -nE 's/^  ([a-z-]+) .*/\1/p' | grep -vx kwq); do
+for command in $("$KWQ" --options | grep -vx -e help -e '-.*'); do
 	ok "kwq(1) has $command" grep -q "^\.Cm $command\$" "$SRC/man/kwq.1"
 	page=kwq
 	[ "$command" != share ] || page=kwq-share
