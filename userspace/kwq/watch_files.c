@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cmd.h"
 #include "duration.h"
@@ -32,8 +33,10 @@ static const struct option watch_options[] = {
 	OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
+/* @names: for each folder the only file of it that is watched; NULL: all of it is watched */
 struct watching {
 	struct watch_tree_options tree;
+	const char **names;
 	struct glob_filter filter;
 	struct path_adder adder;
 	bool relative;
@@ -128,11 +131,11 @@ static void parse_option(struct watching *w, int opt)
 
 /* ---- What happens in the folders ------------------------------------------ */
 
-static bool wants_folder(void *arg, const char *path)
+static bool wants_folder(void *arg, size_t folder, const char *path)
 {
 	const struct watching *w = arg;
 
-	return glob_filter_wants_folder(&w->filter, path);
+	return !w->names[folder] && glob_filter_wants_folder(&w->filter, path);
 }
 
 /* The path of a file, as the key has it or as a message has it. */
@@ -150,6 +153,8 @@ static int changed(void *arg, size_t folder, const char *path)
 	struct watching *w = arg;
 
 	if (!glob_filter_wants_file(&w->filter, path))
+		return 0;
+	if (w->names[folder] && strcmp(w->names[folder], path))
 		return 0;
 	return path_adder_add(&w->adder, w->relative ? path : full_path(w, folder, path));
 }
@@ -217,21 +222,54 @@ static int complain_watch(const struct watching *w, int err)
 
 /* ---- The command ---------------------------------------------------------- */
 
-/* The folders by their absolute paths, which stay right if this process moves. */
-static char **resolve(char **folders)
+/*
+ * A file is watched through its folder, because editors put another file in its place. The folder's
+ * path ends where the name of the file begins.
+ */
+static const char *split_file(char *path)
 {
-	char **folder;
+	struct stat st;
+	char *name;
 
-	for (folder = folders; *folder; folder++) {
-		char *path = realpath(*folder, NULL);
+	if (stat(path, &st) || S_ISDIR(st.st_mode))
+		return NULL;
+	name = strrchr(path, '/');
+	*name = '\0';
+	return name + 1;
+}
+
+/* Two files of one folder would be two watches of it, of which inotify has one. */
+static void refuse_equal(const struct watching *w, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		if (!strcmp(w->tree.folders[i], w->tree.folders[nr]))
+			usage("%s: two arguments are of this folder: watch the folder, with --include for each file",
+			      w->tree.folders[nr]);
+}
+
+/* Takes the arguments by their absolute paths, which stay right if this process moves. */
+static void resolve(struct watching *w, char **arguments, size_t nr)
+{
+	size_t i;
+
+	w->tree.folders = arguments;
+	w->names = calloc(nr, sizeof(*w->names));
+	if (!w->names)
+		exit(complain("memory", -ENOMEM));
+	for (i = 0; i < nr; i++) {
+		char *path = realpath(arguments[i], NULL);
 
 		if (!path) {
-			message("%s: %s", *folder, strerror(errno));
+			message("%s: %s", arguments[i], strerror(errno));
 			exit(STATUS_FAILED);
 		}
-		*folder = path;
+		w->names[i] = split_file(path);
+		/* Of a file in the root folder nothing is left. */
+		arguments[i] = *path ? path : (char *)"/";
+		refuse_equal(w, i);
 	}
-	return folders;
 }
 
 static int watch_until_stopped(struct watching *w, struct watch_tree *tree,
@@ -299,7 +337,7 @@ static int watch_main(int argc, char **argv)
 		usage("DIR is missing");
 	if (w.relative && optind + 1 < argc)
 		usage("--relative works with one DIR only: paths below two could be equal");
-	w.tree.folders = resolve(argv + optind);
+	resolve(&w, argv + optind, argc - optind);
 
 	/* Not an inherited handle itself: it may have O_NONBLOCK. */
 	err = open_own_queue(&w.adder.q, w.adder.queue, KWQ_RIGHT_WRITE, 0);
@@ -310,8 +348,8 @@ static int watch_main(int argc, char **argv)
 
 const struct command command_watch_files = {
 	.name = "watch-files",
-	.arguments = "[OPTION...] QUEUE DIR...",
-	.summary = "Add the path of each file that changes below DIR",
+	.arguments = "[OPTION...] QUEUE DIR|FILE...",
+	.summary = "Add the path of FILE, or of each file below DIR, when it changes",
 	.options =
 	"      --initial       add all files first\n"
 	"      --include GLOB  only files that match: by name or, with a / in it, by path\n"
@@ -322,7 +360,7 @@ const struct command command_watch_files = {
 	"      --debounce DURATION[:MAX]\n"
 	"                      ready when a file has not changed for DURATION, but not\n"
 	"                      later than MAX after its first change (10 * DURATION)\n"
-	"      --relative      keys are paths below DIR, not absolute ones\n"
+	"      --relative      keys are paths below DIR, or the name of FILE\n"
 	"  -v, --verbose       print the result of each add\n"
 	"      --json          print it as one JSON object per line\n"
 	"  -h, --help\n"

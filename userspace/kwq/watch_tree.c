@@ -396,7 +396,7 @@ static int found_folder(struct watch_tree *t, struct folder *parent, const char 
 		return 0;
 	}
 	make_path(t, parent, name);
-	if (!t->options.wants_folder(t->options.arg, t->path))
+	if (!t->options.wants_folder(t->options.arg, parent->number, t->path))
 		return 0;
 	return add_folder(t, parent, parent->number, name) ? 0 : -ENOMEM;
 }

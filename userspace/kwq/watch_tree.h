@@ -27,8 +27,8 @@ struct watch_tree_options {
 	uint32_t events;	/* WATCH_* bits */
 	bool initial;		/* report all files at the begin, too */
 	void *arg;		/* of the functions below */
-	/* Whether to look into a folder; @path is below the watched one. */
-	bool (*wants_folder)(void *arg, const char *path);
+	/* Whether to look into a folder; @path is below that of number @folder. */
+	bool (*wants_folder)(void *arg, size_t folder, const char *path);
 	/*
 	 * Reports a file by its path: that of folder number @folder, and the one below it.
 	 * A result other than 0 ends the present call, which returns it.

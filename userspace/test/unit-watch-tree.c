@@ -32,8 +32,9 @@ static struct {
 	const char *unwanted;
 } seen;
 
-static bool wants_folder(void *arg, const char *path)
+static bool wants_folder(void *arg, size_t folder, const char *path)
 {
+	(void)folder;
 	(void)arg;
 	return !seen.unwanted || strcmp(path, seen.unwanted);
 }
