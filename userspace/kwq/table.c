@@ -34,7 +34,7 @@ static const struct {
 #define PAUSED		" (paused)"
 #define TERM_OVER	" (term over)"
 
-enum { CELL_SIZE = SHORT_TIME_SIZE, LINE_SIZE = 160, NARROW = 104 };
+enum { CELL_SIZE = SHORT_TIME_SIZE, LINE_SIZE = 160, NAME_ROOM = 18 };
 
 enum column column_named(const char *name)
 {
@@ -238,12 +238,26 @@ void table_write_cut(FILE *to, const char *text, size_t columns)
 	}
 }
 
-/* On a narrow screen the name matters more than these. 80 columns leave 18 for the name. */
+/*
+ * On a narrow screen the name matters more than these, and the first of them least. 80 columns have
+ * room for all but three, and 40 for what is ready, being processed or dead.
+ */
 static bool is_left_out(enum column column, size_t columns)
 {
-	return columns && columns < NARROW &&
-		(column == COLUMN_RETRIES || column == COLUMN_QUEUE_P99 ||
-		 column == COLUMN_WORK_P99);
+	static const enum column dispensable[] = {
+		COLUMN_RETRIES, COLUMN_QUEUE_P99, COLUMN_WORK_P99, COLUMN_ADDS, COLUMN_DONES,
+		COLUMN_LONGEST, COLUMN_WAITING, COLUMN_OLDEST, COLUMN_DEAD, COLUMN_PROCESSING,
+	};
+	size_t needed = NAME_ROOM, i;
+
+	for (i = 0; i < COLUMN_NAME; i++)
+		needed += columns_known[i].width + 1;
+	for (i = 0; columns && needed > columns && i < ARRAY_SIZE(dispensable); i++) {
+		if (dispensable[i] == column)
+			return true;
+		needed -= columns_known[dispensable[i]].width + 1;
+	}
+	return false;
 }
 
 /* Writes a line of the table; the header if @row is NULL. */

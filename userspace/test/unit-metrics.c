@@ -474,6 +474,15 @@ static void test_table(void)
 	table_sort(rows, 3, COLUMN_WAITING);
 	ok(rows[0].label == now[1].label && rows[1].label == now[0].label, "equal ones by name");
 	is_string(table(rows, 3, 1, 7), "  READY\n", "no more lines and columns than there are");
+	is_string(table(rows + 2, 1, 0, 80),
+		  "  READY WAITING   PROC   DEAD  ADDS/s  DONE/s  OLDEST LONGEST NAME\n"
+		  "      0       0      0      0       -       -       -       - c (term over)\n",
+		  "U5: 80 columns have room for the name");
+	is_string(table(rows + 2, 1, 0, 40),
+		  "  READY   PROC   DEAD NAME\n      0      0      0 c (term over)\n",
+		  "U5: and so have 40");
+	is_string(table(rows + 2, 1, 0, 25), "  READY NAME\n      0 c (term over)\n",
+		  "U5: nothing else is left on less");
 	table_fill(rows, now, 3, NULL, 0, 2000000000);
 	ok(!rows[0].has_rates && !histogram_count(&rows[0].queue_duration),
 	   "no rates without a table before");
