@@ -128,6 +128,8 @@ struct kwq_create_options {
  * @at_most:	with KWQ_ADD_AT_MOST, the longest wait in ns, from its first add.
  * @group:	with KWQ_ADD_GROUP, the name of the key's group: any bytes.
  * @group_len:	its length in bytes, up to KWQ_GROUP_MAX; 0 takes the key out of its group.
+ * @note:	with KWQ_ADD_NOTE, the key's note, such as why its last run failed: see kwq_note().
+ * @note_len:	its length in bytes, up to KWQ_NOTE_MAX; 0 takes the key's note away.
  */
 struct kwq_add_options {
 	size_t size;
@@ -139,6 +141,8 @@ struct kwq_add_options {
 	uint64_t at_most;
 	const void *group;
 	size_t group_len;
+	const void *note;
+	size_t note_len;
 };
 
 /**

@@ -7,7 +7,8 @@
 #include "internal.h"
 
 /* These flags need an extra. */
-#define EXTRAS	(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE | KWQ_ADD_GROUP | KWQ_ADD_AT_MOST)
+#define EXTRAS	(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE | KWQ_ADD_GROUP | KWQ_ADD_AT_MOST | \
+		 KWQ_ADD_NOTE)
 
 static int add(struct kwq *q, struct kwq_add_entry *entry, const void *key,
 	       size_t len)
@@ -25,10 +26,13 @@ static int add_with_extra(struct kwq *q, struct kwq_add_entry *entry, const void
 		.value_len = o->value_len,
 		.group = o->group_len ? kwq_ptr(o->group) : 0,
 		.group_len = o->group_len,
+		.note = o->note_len ? kwq_ptr(o->note) : 0,
+		.note_len = o->note_len,
 		.at_most = o->at_most,
 	};
 
-	if (o->value_len > KWQ_VALUE_MAX || o->group_len > KWQ_GROUP_MAX)
+	if (o->value_len > KWQ_VALUE_MAX || o->group_len > KWQ_GROUP_MAX ||
+	    o->note_len > KWQ_NOTE_MAX)
 		return -EMSGSIZE;
 	entry->key_len = len;
 	return kwq_one_with_extra(q, KWQ_IOC_ADD, entry, sizeof(*entry), key, len, &extra,
@@ -82,7 +86,7 @@ int kwq_add_with(struct kwq *q, const void *key, size_t len,
 	entry.flags = o.flags;
 	entry.priority = o.priority;
 	entry.time = o.time;
-	if (o.flags & EXTRAS || o.value_len || o.group_len || o.at_most)
+	if (o.flags & EXTRAS || o.value_len || o.group_len || o.note_len || o.at_most)
 		return add_with_extra(q, &entry, key, len, &o);
 	/* Without any option it may be answered by a look at the board. */
 	if (!(entry.flags || entry.priority || entry.time))

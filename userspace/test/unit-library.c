@@ -466,6 +466,15 @@ static void test_values(struct kwq *q)
 	is_number(kwq_add_with(q, "key", 3, &options), KWQ_ADDED, "Q18: add_with");
 	ok(entry->flags == options.flags && entry->priority == 3 && kernel.extra.value_len == 1 &&
 	   kernel.extra.value == kwq_ptr(options.value), "Q18: add_with: value and priority");
+	options = (struct kwq_add_options){
+		.size = sizeof(options), .note = "why", .note_len = 3,
+		.flags = KWQ_ADD_RATE_LIMITED | KWQ_ADD_NOTE,
+	};
+	is_number(kwq_add_with(q, "key", 3, &options), KWQ_ADDED, "Q18: add_with: a note");
+	ok(entry->flags == options.flags && kernel.extra.note_len == 3 && !kernel.extra.value &&
+	   kernel.extra.note == kwq_ptr(options.note), "Q18: add_with: and nothing else");
+	options.note_len = KWQ_NOTE_MAX + 1;
+	is_number(kwq_add_with(q, "key", 3, &options), -EMSGSIZE, "Q18: add_with: one too long");
 	expect(1, -EOPNOTSUPP);
 	is_number(kwq_add_value(q, "key", 3, "v", 1), -EOPNOTSUPP, "Q18: add_value: its error");
 	expect(1, 0);
