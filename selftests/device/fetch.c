@@ -287,7 +287,7 @@ TEST_F(fetch, value_is_replaced_while_it_is_read)
 	EXPECT_LE(sizeof(value), r.of_queue_before);
 	EXPECT_GT(sizeof(value), r.of_queue);
 	EXPECT_EQ(r.before - r.of_queue_before, r.after - r.of_queue);
-	/* A list pays for as many values as one hold of the lock may list, beside its own buffer. */
+	/* A list pays for as many values as one hold may list, beside its own buffer. */
 	EXPECT_LE(user_bytes(self->dev) + KWQ_VALUE_MAX, r.after);
 	close(r.q);
 }
