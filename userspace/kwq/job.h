@@ -36,7 +36,7 @@ struct job_item {
 	char *key;		/* with a NUL at its end */
 };
 
-/* What is said of an item whose run has failed: why, and the last lines of its output. */
+/* For an item whose run has failed: why, and the last lines of its output. */
 struct job_note {
 	size_t len;
 	char bytes[KWQ_NOTE_MAX];

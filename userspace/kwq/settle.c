@@ -92,7 +92,7 @@ static void describe_failure(const struct run *run, const struct job *job, const
 	const char *from;
 	int i;
 
-	/* What it said of its failure, or else what it said at all */
+	/* Its words on the failure, or else all that it said */
 	for (i = 1; has_run && i >= 0 && !tail_len; i--)
 		tail_len = stream_tail(&job->streams[i], run->options.output, tail);
 	from = last_lines(tail, tail_len);

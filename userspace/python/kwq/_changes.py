@@ -99,7 +99,7 @@ class Follower:
             self._kept = max(self._kept, number)
 
     def _read(self, flags: int, deadline: int, values: bool) -> Changes:
-        room = _ROOM + (abi.VALUE_MAX if values else 0)
+        room = _ROOM + (abi.VALUE_MAX + abi.NOTE_MAX if values else 0)
         entries_size = _PAGE * abi.LISTED.size
         block = array("B", bytes(entries_size + room))
         address = block.buffer_info()[0]
@@ -108,8 +108,8 @@ class Follower:
             # After again() less may be read than is kept.
             kept = min(self._kept, before)
         args = bytearray(abi.CHANGES_ARGS.pack(
-            abi.CHANGES_ARGS.size, flags | (abi.CHANGES_VALUES if values else 0), before, kept, of_queue, deadline, 0,
-            address, address + entries_size, 0, 0, room, _PAGE, abi.LISTED.size, 0))
+            abi.CHANGES_ARGS.size, flags | (abi.CHANGES_VALUES | abi.CHANGES_NOTES if values else 0), before, kept,
+            of_queue, deadline, 0, address, address + entries_size, 0, 0, room, _PAGE, abi.LISTED.size, 0))
         try:
             count = self._queue._call(abi.IOC_CHANGES, args)
         except (Empty, TimedOut):

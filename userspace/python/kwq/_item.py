@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from . import _abi as abi
 from . import _fork
-from ._values import Added, Finished, key_text
+from ._values import Added, Finished, Key, key_text
 from .errors import Error, ShutDown, Stale, WrongProcess, error
 
 if TYPE_CHECKING:
@@ -122,6 +122,20 @@ class Item:
         self._check()
         try:
             self.queue._extend(self.ticket)
+        except Stale:
+            self._end = "lost"
+            raise
+
+    def note(self, text: Key) -> None:
+        """Says something of the item, up to 4 KiB, for whoever lists the queue, and begins its lease again.
+
+        It takes the place of an earlier note; nothing takes that away. The key keeps it through retries and as a dead
+        letter, until a run ends well. So a worker says in this way why a run has failed. NotSupported means that the
+        queue has no values, and Full that it has no room for the note.
+        """
+        self._check()
+        try:
+            self.queue.note(self.ticket, text)
         except Stale:
             self._end = "lost"
             raise

@@ -33,7 +33,7 @@ from .errors import (
 
 # Room for one key with its group, and for its value, too.
 _KEY_ROOM = abi.KEY_MAX + abi.GROUP_MAX
-_VALUE_ROOM = _KEY_ROOM + abi.VALUE_MAX
+_VALUE_ROOM = _KEY_ROOM + abi.VALUE_MAX + abi.NOTE_MAX
 # The first room for the keys of a batch or a page, for each entry. Longer ones come with the next call.
 _ROOM_EACH = 128
 _PAGE = 256
@@ -84,23 +84,24 @@ class Add:
 class _Entry:
     """An entry of an add or a restore, as the kernel has it."""
 
-    __slots__ = ("entry", "key", "value", "group", "at_most", "has_extra", "token")
+    __slots__ = ("entry", "key", "value", "group", "at_most", "has_extra", "token", "note")
 
     def __init__(self, entry: bytes, key: bytes, value: bytes = b"", group: bytes = b"", at_most: int = 0,
-                 has_extra: bool = False, token: int = 0) -> None:
+                 has_extra: bool = False, token: int = 0, note: bytes = b"") -> None:
         self.entry = entry
         self.key = key
         self.value = value
         self.group = group
         self.at_most = at_most
-        # An empty value or group is a wish, too: it takes away what the key has.
+        # An empty value, group or note is a wish, too: it takes away what the key has.
         self.has_extra = has_extra
         self.token = token
+        self.note = note
 
     @property
     def size(self) -> int:
         """About the bytes that it takes in a batch."""
-        return len(self.entry) + len(self.key) + len(self.value) + len(self.group) + abi.ADD_EXTRA.size
+        return sum(map(len, (self.entry, self.key, self.value, self.group, self.note))) + abi.ADD_EXTRA.size
 
 
 def _entry_of(key: Key, delay: Seconds | None = None, at: Seconds | None = None, mode: Mode = Mode.EARLIER,
@@ -457,9 +458,9 @@ class Queue:
             if not 0 <= item.token < 2**64:
                 raise ValueError(f"a token is from 0 to 2**64 - 1, not {item.token}")
             flags = (abi.ADD_VALUE if item.value else 0) | (abi.ADD_GROUP if item.group else 0) \
-                | (abi.ADD_TOKEN if item.token else 0)
+                | (abi.ADD_TOKEN if item.token else 0) | (abi.ADD_NOTE if item.note else 0)
             entries.append(_Entry(pack_restored(item, flags), item.key, item.value or b"", item.group, 0, bool(flags),
-                                  item.token))
+                                  item.token, item.note or b""))
         return self._all_added(self._in_chunks(abi.IOC_RESTORE, entries, 0, 0))
 
     def kick(self, key: Key) -> Added:
@@ -512,7 +513,7 @@ class Queue:
         parts = [_UNTAKEN * nr, bytes(results_size - 4 * nr), b"".join([entry.entry for entry in entries]),
                  bytes(nr * extra_size), keys]
         if extras:
-            parts += [part for entry in entries for part in (entry.value, entry.group)]
+            parts += [part for entry in entries for part in (entry.value, entry.group, entry.note)]
         block = array("B", b"".join(parts))
         address = block.buffer_info()[0]
         extras_at = results_size + nr * entry_size
@@ -521,11 +522,12 @@ class Queue:
             at = keys_at + len(keys)
             for index, entry in enumerate(entries):
                 group_at = at + len(entry.value)
+                note_at = group_at + len(entry.group)
                 abi.ADD_EXTRA.pack_into(
                     block, extras_at + index * extra_size, address + at if entry.value else 0,
-                    address + group_at if entry.group else 0, 0, entry.at_most, len(entry.value), len(entry.group),
-                    0, 0, entry.token)
-                at = group_at + len(entry.group)
+                    address + group_at if entry.group else 0, address + note_at if entry.note else 0, entry.at_most,
+                    len(entry.value), len(entry.group), len(entry.note), 0, entry.token)
+                at = note_at + len(entry.note)
         taken, keys_taken = 0, 0
         while taken < nr:
             batch = (address + results_size + taken * entry_size, address + keys_at + keys_taken if keys else 0,
@@ -744,6 +746,15 @@ class Queue:
     def _done(self, ticket: int, flags: int) -> Finished:
         return _FINISHED[self._one(abi.IOC_DONE, _pack_done_entry(ticket, 0, flags))]
 
+    def note(self, item: int | Key, note: Key) -> None:
+        """Says something of an item that this handle holds, by its ticket or its key, as Item.note() does."""
+        raw = key_bytes(item) if not isinstance(item, int) else b""
+        entry = abi.EXTEND_ENTRY.pack(item if isinstance(item, int) else 0, len(raw), abi.EXTEND_NOTE)
+        text = note.encode(errors="surrogateescape") if isinstance(note, str) else bytes(note)
+        result = self._add_batch([_Entry(entry, raw, has_extra=True, note=text)], 0, 0, abi.IOC_EXTEND)[0]
+        if result < 0:
+            raise error(-result, self._label)
+
     def _extend(self, ticket: int) -> None:
         self._one(abi.IOC_EXTEND, abi.EXTEND_ENTRY.pack(ticket, 0, 0))
 
@@ -903,10 +914,10 @@ class Queue:
         """Lists the keys that have one of the states, in pages, in no order; sorted() with Listed.sort_key sorts them.
 
         The queue works meanwhile. A key that has one of the states all the time is listed exactly once. values fetches
-        the values, too.
+        the values and the notes, too.
         """
         after = 0
-        flags = abi.LIST_VALUES if values else 0
+        flags = abi.LIST_VALUES | abi.LIST_NOTES if values else 0
         room = _VALUE_ROOM if values else _KEY_ROOM + _PAGE * _ROOM_EACH
         while True:
             page, after = self._page(flags, after, states, b"", _PAGE, room)
@@ -915,10 +926,10 @@ class Queue:
                 return
 
     def find(self, key: Key, *, value: bool = False) -> Listed | None:
-        """The state of one key; None if the queue does not know it."""
+        """The state of one key, on request with its value and its note; None if the queue does not know it."""
         try:
-            page, _ = self._page(abi.LIST_KEY | (abi.LIST_VALUES if value else 0), 0, State.ALL, key_bytes(key), 1,
-                                 _VALUE_ROOM if value else _KEY_ROOM)
+            flags = abi.LIST_KEY | (abi.LIST_VALUES | abi.LIST_NOTES if value else 0)
+            page, _ = self._page(flags, 0, State.ALL, key_bytes(key), 1, _VALUE_ROOM if value else _KEY_ROOM)
         except NotFound:
             return None
         return page[0] if page else None

@@ -18,6 +18,7 @@ import socket
 import sys
 import threading
 import time
+import traceback
 from types import FrameType
 from typing import Any, Awaitable, Callable, Iterable, Union, get_args
 
@@ -32,6 +33,9 @@ Handler = Union[Callable[[Item], object], Callable[[Item], Awaitable[object]]]
 _log = logging.getLogger("kwq")
 _SIGNALS: tuple[signal.Signals, ...] = (signal.SIGTERM, signal.SIGINT)
 _FATES = get_args(OnError)
+
+# How much of a traceback a note has.
+_NOTE_BYTES = 1024
 # All of these are in seconds. A handler without a timeout counts as hanging after so long. That is also how often the
 # worker says that handlers hang, and it looks more often.
 _LONG_RUN, _LOOK = 600.0, 10.0
@@ -185,16 +189,29 @@ class Worker:
         elif fate == "give_back":
             item.give_back()
         elif fate == "bury":
+            self._leave_note(item, exception)
             item.bury()
         elif fate == "done":
             item.done(forget=False)
         else:
+            self._leave_note(item, exception)
             try:
                 if item.retry() is Added.DEAD:
                     _say(logging.ERROR, "%s: %r is a dead letter", self._queue.name, item.key)
             except ShutDown:
                 _say(logging.WARNING, "%s: %r has no retry: the queue is shut down", self._queue.name, item.key)
         return "failed"
+
+    def _leave_note(self, item: Item, exception: BaseException) -> None:
+        """Leaves why the handler failed with the item. What becomes of the item does not depend on it."""
+        lines = "".join(traceback.format_exception(exception)).encode(errors="replace").splitlines(keepends=True)
+        last = lines.pop()
+        while lines and len(last) + sum(map(len, lines)) > _NOTE_BYTES:
+            lines.pop(0)
+        try:
+            item.note(b"".join([*lines, last])[:_NOTE_BYTES])
+        except Error as refused:
+            _say(logging.DEBUG, "%s: %r has no note: %r", self._queue.name, item.key, refused)
 
     def _is_own_cancel(self, exception: BaseException) -> bool:
         """Whether the worker itself has cancelled the handler, and not somebody else a task that the handler awaits."""

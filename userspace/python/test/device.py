@@ -380,6 +380,34 @@ class Adding(Base):
         with self.assertRaisesRegex(kwq.NotSupported, "without this feature"):
             self.queue().add("a", value="v")
 
+    def test_notes(self):
+        """Q18: a worker says something of an item, and whoever lists the queue reads it"""
+        queue = self.queue(values=True, lease=LONG)
+        queue.add("a", value="v")
+        item = queue.get()
+        self.assertEqual((queue.find("a", value=True).note, queue.find("a").note), (b"", None))
+        item.note("half done")
+        self.assertEqual(queue.find("a", value=True).note, b"half done")
+        queue.note("a", b"\xff" * 4096)
+        self.assertEqual(queue.find("a", value=True).note, b"\xff" * 4096)
+        with self.assertRaisesRegex(kwq.InvalidArgument, "too long"):
+            item.note("n" * 4097)
+        item.note(b"")
+        self.assertEqual((queue.find("a", value=True).note, queue.find("a").note_len), (b"", 0))
+        item.note("why")
+        item.bury()
+        dead, = queue.items(State.DEAD, values=True)
+        self.assertEqual((dead.value, dead.note, dead.note_len), (b"v", b"why", 3))
+        other = self.queue(values=True)
+        self.assertEqual(other.restore([dead]), [Added.RESTORED])
+        self.assertEqual(other.find("a", value=True).note, b"why")
+        with self.assertRaises(kwq.Stale):
+            item.note("late")
+        item = self.queue()
+        item.add("a")
+        with self.assertRaisesRegex(kwq.NotSupported, "without this feature"):
+            item.get().note("n")
+
     def test_groups(self):
         """Q16: groups take turns, and have a limit"""
         queue = self.queue(groups=True, values=True, group_limit=1)
@@ -1770,6 +1798,38 @@ class Workers(Base):
         worker = kwq.Worker(queue, handle, concurrency=4)
         self.assertTrue(worker.run())
         self.assertEqual((len(seen), worker.done, queue.stat().dones), (40, 40, 40))
+
+    def test_notes(self):
+        """Q18: a key keeps why its handler failed, and a queue without room or without notes keeps the key"""
+        def handle(item):
+            raise ValueError(f"no size in {item.text}\n{'x' * 2000}" if item.text == "long" else "no size")
+        for handler in (handle, self.both(handle)):
+            handler = handler if handler is handle else [one for is_async, one in handler if is_async][0]
+            for on_error in "bury", "retry":
+                queue = self.queue(values=True, config=kwq.Config(dead_after=1))
+                queue.add("a")
+                queue.add("long")
+                worker = kwq.Worker(queue, handler, on_error=on_error)
+                thread = threading.Thread(target=worker.run)
+                thread.start()
+                until(lambda: queue.stat().dead == 2)
+                worker.stop()
+                thread.join()
+                notes = {item.text: item.note.decode() for item in queue.items(State.DEAD, values=True)}
+                self.assertTrue(notes["a"].startswith("Traceback"), notes)
+                self.assertTrue(notes["a"].endswith("ValueError: no size\n"), notes)
+                self.assertIn("in handle", notes["a"])
+                self.assertEqual(notes["long"], "x" * 1024)
+        for queue in self.queue(config=kwq.Config(dead_after=1)), self.queue(
+                values=True, max_bytes=260, config=kwq.Config(dead_after=1)):
+            queue.add("a")
+            worker = kwq.Worker(queue, handle)
+            thread = threading.Thread(target=worker.run)
+            thread.start()
+            until(lambda: queue.stat().dead == 1)
+            worker.stop()
+            thread.join()
+            self.assertEqual(next(iter(queue.items(State.DEAD))).note_len, 0)
 
     def test_dirty_after_shut_down(self):
         """Q8: it also handles a key that becomes ready again at its done"""
