@@ -40,6 +40,9 @@ const (
 	addGroup       = 1 << 11
 	addAtMost      = 1 << 12
 	addToken       = 1 << 13
+	addNote        = 1 << 14
+
+	extendNote = 1 << 0
 
 	doneForget = 1 << 0
 	doneDead   = 1 << 1
@@ -51,6 +54,7 @@ const (
 
 	listKey    = 1 << 0
 	listValues = 1 << 1
+	listNotes  = 1 << 2
 
 	advanceTo = 1 << 0
 
@@ -64,6 +68,7 @@ const (
 
 	changesNonblock = 1 << 0
 	changesValues   = 1 << 2
+	changesNotes    = 1 << 4
 
 	stateShutDown = 1 << 0
 	stateUnlinked = 1 << 1

@@ -67,6 +67,8 @@ type AddOptions struct {
 	KeepValue bool
 	// Group of the key: see the function Group. nil leaves it as it is. "" takes the key out of its group.
 	Group *string
+	// Note of the key: why its last run failed, for example. See Item.Note. nil leaves it as it is. An empty one takes it away.
+	Note []byte
 }
 
 // Priority makes a pointer, for [AddOptions].
@@ -184,11 +186,12 @@ func (r *request) prepareAdd(key string, o *AddOptions) error {
 		copy(r.in[KeyMax:], *o.Group)
 		r.extra.group = address(unsafe.Pointer(&r.in[KeyMax]))
 	}
+	r.pinNote(o.Note)
 	return nil
 }
 
 // These flags need an extra.
-const addExtras = addValue | addKeepValue | addGroup | addAtMost
+const addExtras = addValue | addKeepValue | addGroup | addAtMost | addNote
 
 // entry checks the options, and fills in everything but the lengths of the key and the addresses.
 func (o *AddOptions) entry(e *addEntry, x *addExtra) error {
@@ -228,6 +231,13 @@ func (o *AddOptions) entry(e *addEntry, x *addExtra) error {
 		}
 		e.flags |= addGroup
 		x.groupLen = uint32(len(*o.Group))
+	}
+	if len(o.Note) > NoteMax {
+		return tooLong("the note", len(o.Note), NoteMax)
+	}
+	if o.Note != nil {
+		e.flags |= addNote
+		x.noteLen = uint32(len(o.Note))
 	}
 	return nil
 }
@@ -376,6 +386,9 @@ func (a *addBatch) append(e *Entry) error {
 		group := []byte(*e.AddOptions.Group)
 		a.groups = append(a.groups, group)
 		extra.group = address(unsafe.Pointer(&group[0]))
+	}
+	if len(e.Note) > 0 {
+		extra.note = address(unsafe.Pointer(&e.Note[0]))
 	}
 	a.extra = a.extra || entry.flags&addExtras != 0
 	a.of = append(a.of, e)

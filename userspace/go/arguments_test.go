@@ -45,6 +45,7 @@ func TestAddOptions(t *testing.T) {
 		{AddOptions{AtMost: 1, Delay: 1, Policy: Keep}, ErrInvalid, "no other Policy"},
 		{AddOptions{KeepValue: true}, ErrInvalid, "needs a Value"},
 		{AddOptions{Value: make([]byte, ValueMax+1)}, ErrTooLong, "65537 bytes, and may have 65536"},
+		{AddOptions{Note: make([]byte, NoteMax+1)}, ErrTooLong, "4097 bytes, and may have 4096"},
 		{AddOptions{Group: Group(strings.Repeat("g", GroupMax+1))}, ErrTooLong, "256 bytes, and may have 255"},
 	} {
 		var e addEntry

@@ -60,7 +60,7 @@ func (f *Follower) Changes(ctx context.Context) (*Changes, error) {
 	return f.read(ctx, false)
 }
 
-// ChangesWithValues does the same, and also reads the values.
+// ChangesWithValues does the same, and also reads the values and the notes.
 func (f *Follower) ChangesWithValues(ctx context.Context) (*Changes, error) {
 	return f.read(ctx, true)
 }
@@ -90,11 +90,11 @@ func (f *Follower) read(ctx context.Context, values bool) (*Changes, error) {
 	if f.page == nil || f.values != values {
 		room := 0
 		if values {
-			room = ValueMax
+			room = ValueMax + NoteMax
 		}
 		f.page, f.values = newListPage(256, room), values
 		if values {
-			f.page.args.flags = listValues
+			f.page.args.flags = listValues | listNotes
 		}
 	}
 	for {
@@ -123,7 +123,7 @@ func (f *Follower) try() (*Changes, syscall.Errno, bool) {
 	f.mu.Unlock()
 	args.size = uint32(unsafe.Sizeof(*args))
 	if f.values {
-		args.flags |= changesValues
+		args.flags |= changesValues | changesNotes
 	}
 	// After a call of Again.
 	if args.kept > args.after {

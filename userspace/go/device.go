@@ -36,6 +36,7 @@ const (
 	FeatureNoDurations
 	FeatureChanges
 	FeatureGrants // CreateOptions.Outbox, Listed.Token, RemoveWith
+	FeatureNotes  // Item.Note, AddOptions.Note, Listed.Note
 )
 
 // ModuleInfo has the features and limits of the loaded module.

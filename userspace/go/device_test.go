@@ -383,6 +383,57 @@ func TestDeviceValues(t *testing.T) {
 	is(t, err, ErrUnsupported)
 }
 
+// Q18: notes, of what is held and of what is added again.
+func TestDeviceNotes(t *testing.T) {
+	q := newQueue(t, &CreateOptions{Values: true, Changes: true, Clock: ClockManual})
+	worker, err := q.Reopen(0)
+	check(t, err)
+	defer worker.Close()
+	follower, err := q.Follow()
+	check(t, err)
+	note := func(q *Queue, want string) {
+		t.Helper()
+		listed, err := q.Find("k")
+		check(t, err)
+		if string(listed.Note) != want || listed.NoteLen != len(want) || string(listed.Value) != "v" {
+			t.Fatalf("%q, %q", listed.Note, listed.Value)
+		}
+	}
+	added(t, Added)(worker.AddValue("k", []byte("v")))
+	item := worker.wants(t, "k")
+	note(q, "")
+	check(t, item.Note([]byte("half done")))
+	note(q, "half done")
+	is(t, item.Note(make([]byte, NoteMax+1)), ErrTooLong)
+	check(t, item.Note(nil))
+	note(q, "")
+	added(t, Waiting)(worker.AddWith("k", &AddOptions{Delay: 5, Note: []byte("exit 1")}))
+	done(t, StillWaiting)(item.Done())
+	note(q, "exit 1")
+	changes, err := follower.ChangesWithValues(background)
+	check(t, err)
+	if len(changes.Keys) != 1 || string(changes.Keys[0].Note) != "exit 1" || string(changes.Keys[0].Value) != "v" {
+		t.Fatalf("%+v", changes.Keys)
+	}
+	var list []*Listed
+	check(t, q.ListWithValues(AllStates, func(l *Listed) error { list = append(list, l); return nil }))
+	to := newQueue(t, &CreateOptions{Values: true, Clock: ClockManual})
+	results, err := to.Restore(list)
+	check(t, err)
+	if results[0] != Restored {
+		t.Error(results)
+	}
+	note(to, "exit 1")
+	entries := []Entry{{Key: "k", AddOptions: AddOptions{Note: []byte("exit 2")}}, {Key: "l", AddOptions: AddOptions{Note: []byte{}}}}
+	check(t, to.AddMany(entries))
+	note(to, "exit 2")
+	_, err = to.Restore([]*Listed{{Key: "m", State: IsReady, Note: make([]byte, NoteMax+1)}})
+	is(t, err, ErrTooLong)
+	plain := newQueue(t, nil)
+	plain.add(t, "k")
+	is(t, plain.wants(t, "k").Note([]byte("n")), ErrUnsupported)
+}
+
 // Q16: groups take turns, and have limits.
 func TestDeviceGroups(t *testing.T) {
 	q := newQueue(t, &CreateOptions{Groups: true, GroupLimit: 1})

@@ -131,6 +131,24 @@ func (i *Item) Extend() error {
 	return err
 }
 
+// Note says something of the item, up to NoteMax bytes, for whoever lists the queue, and begins its lease again. It takes the place of
+// an earlier note, and an empty one takes that away. The key keeps it through retries and as a dead letter, until a run ends well. So a
+// worker says in this way why a run has failed. The queue must have been created with Values.
+func (i *Item) Note(note []byte) error {
+	if len(note) > NoteMax {
+		return i.queue.refuse(opExtend, i.Key, tooLong("the note", len(note), NoteMax))
+	}
+	r := newRequest()
+	defer r.free()
+	r.done = extendEntry{ticket: i.Ticket, flags: extendNote}
+	r.extra = addExtra{noteLen: uint32(len(note))}
+	r.pinNote(note)
+	r.putKey(&r.batch.batch, "", unsafe.Pointer(&r.done), unsafe.Sizeof(r.done))
+	r.batch.batch.withExtras(unsafe.Pointer(&r.extra), unsafe.Sizeof(r.extra))
+	_, err := r.run(i.queue, opExtend, iocExtend, i.Key)
+	return err
+}
+
 func (i *Item) end(flags uint32) (DoneResult, error) {
 	r := newRequest()
 	defer r.free()

@@ -68,6 +68,9 @@ type Listed struct {
 	// value may be one for its next run.
 	Value    []byte
 	ValueLen int
+	// Note is what a worker has said of the key last: see Item.Note. It is listed with the values.
+	Note    []byte
+	NoteLen int
 
 	State State
 	// OrderOf is the state that Order sorts: see SortListed.
@@ -104,24 +107,24 @@ func (q *Queue) List(states State, fn func(*Listed) error) error {
 	return q.list(states, 0, 0, fn)
 }
 
-// ListWithValues does the same, and also reads the values.
+// ListWithValues does the same, and also reads the values and the notes.
 func (q *Queue) ListWithValues(states State, fn func(*Listed) error) error {
 	// So there is room for the first entry, whatever its value.
-	return q.list(states, listValues, ValueMax, fn)
+	return q.list(states, listValues|listNotes, ValueMax+NoteMax, fn)
 }
 
-// Find returns the state of one key, with its value. If the queue does not have the key, the error is [ErrNotFound].
+// Find returns the state of one key, with its value and its note. If the queue does not have the key, the error is [ErrNotFound].
 func (q *Queue) Find(key string) (*Listed, error) {
 	if err := checkKey(key); err != nil {
 		return nil, q.refuse(opFind, key, err)
 	}
 	room := 0
 	if q.extras {
-		room = ValueMax
+		room = ValueMax + NoteMax
 	}
 	p := newListPage(1, room)
 	name := []byte(key)
-	p.args.flags = listKey | listValues
+	p.args.flags = listKey | listValues | listNotes
 	p.args.states = uint32(AllStates)
 	p.args.key = address(unsafe.Pointer(&name[0]))
 	p.args.keyLen = uint32(len(name))
@@ -194,6 +197,7 @@ func (p *listPage) at(i int, data []byte) (*Listed, []byte) {
 	e := &p.entries[i]
 	l := &Listed{
 		ValueLen:      int(e.valueLen),
+		NoteLen:       int(e.noteLen),
 		State:         State(e.state),
 		OrderOf:       State(e.orderOf),
 		Order:         e.order,
@@ -219,6 +223,10 @@ func (p *listPage) at(i int, data []byte) (*Listed, []byte) {
 	if p.args.flags&listValues != 0 && e.valueLen > 0 {
 		l.Value = append([]byte(nil), data[:e.valueLen]...)
 		data = data[e.valueLen:]
+	}
+	if p.args.flags&listNotes != 0 && e.noteLen > 0 {
+		l.Note = append([]byte(nil), data[:e.noteLen]...)
+		data = data[e.noteLen:]
 	}
 	return l, data
 }

@@ -19,6 +19,7 @@ const (
 	NameMax     = 255   // the longest name of a queue
 	BatchMax    = 1024  // the most entries in one call; AddMany and the like make as many calls as they need
 	ValueMax    = 65536 // the longest value
+	NoteMax     = 4096  // the longest note
 	GroupMax    = 255   // the longest name of a group
 	PriorityMin = -32   // handed out last
 	PriorityMax = 31    // handed out first
@@ -64,7 +65,7 @@ type CreateOptions struct {
 	Config *Config
 	// Lease is how long an item may be held. When it is over, the queue takes the item back. 0 means for ever.
 	Lease time.Duration
-	// Values allows keys to have values.
+	// Values allows keys to have values and notes.
 	Values bool
 	// Groups allows keys to belong to groups, which take turns.
 	Groups bool

@@ -26,6 +26,7 @@ type request struct {
 	more   gotExtra
 	result int32
 	pin    []byte // a value, or a larger buffer than out; its address is in the request
+	note   []byte // the same for a note
 	in     [KeyMax + GroupMax]byte
 	out    [KeyMax + GroupMax + shortValue]byte
 }
@@ -37,8 +38,16 @@ func newRequest() *request {
 }
 
 func (r *request) free() {
-	r.pin = nil
+	r.pin, r.note = nil, nil
 	requests.Put(r)
+}
+
+// pinNote gives the extra a note, whose length is set elsewhere. Nobody may change it until the call is over.
+func (r *request) pinNote(note []byte) {
+	if len(note) > 0 {
+		r.note = note
+		r.extra.note = address(unsafe.Pointer(&r.note[0]))
+	}
 }
 
 // noResult is in a result until the kernel writes it.

@@ -72,6 +72,9 @@ func (b *restoreBatch) append(l *Listed) error {
 	if len(l.Value) > ValueMax {
 		return tooLong("the value", len(l.Value), ValueMax)
 	}
+	if len(l.Note) > NoteMax {
+		return tooLong("the note", len(l.Note), NoteMax)
+	}
 	if len(l.Group) > GroupMax {
 		return tooLong("the group", len(l.Group), GroupMax)
 	}
@@ -115,6 +118,11 @@ func (b *restoreBatch) append(l *Listed) error {
 		e.flags |= addGroup
 		x.groupLen = uint32(len(l.Group))
 		x.group = b.pin([]byte(l.Group))
+	}
+	if len(l.Note) > 0 {
+		e.flags |= addNote
+		x.noteLen = uint32(len(l.Note))
+		x.note = b.pin(l.Note)
 	}
 	if l.Token != 0 {
 		e.flags |= addToken

@@ -15,7 +15,7 @@ static bool is_in_front(const char *line, const char *at)
 	return !gap || at < gap;
 }
 
-/* Finds the word for the value of an option in a line of the help, such as FILE. Returns its length. */
+/* Finds the word for the value of an option in a line of the help: FILE. Returns its size. */
 static size_t find_value(const char *line, const char *name, const char **value)
 {
 	size_t len = strlen(name);
