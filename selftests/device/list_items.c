@@ -606,7 +606,7 @@ TEST_F(list, wrong_values)
 	for (int bit = 0; bit < 32; bit++) {
 		if (!(ALL_STATES & 1U << bit))
 			REFUSED(-EINVAL, arg.states |= 1U << bit);
-		if (!((KWQ_LIST_KEY | KWQ_LIST_VALUES) & 1U << bit))
+		if (!((KWQ_LIST_KEY | KWQ_LIST_VALUES | KWQ_LIST_NOTES) & 1U << bit))
 			REFUSED(-EINVAL, arg.flags = 1U << bit);
 		REFUSED(-EINVAL, arg.batch.extra_size = 1U << bit);
 	}
