@@ -42,11 +42,11 @@ const (
 	addToken       = 1 << 13
 	addNote        = 1 << 14
 
-	extendNote = 1 << 0
-
 	doneForget = 1 << 0
 	doneDead   = 1 << 1
 	doneReturn = 1 << 2
+
+	extendNote = 1 << 0
 
 	removeDead      = 1 << 0
 	removeRevoke    = 1 << 1

@@ -65,10 +65,11 @@ type AddOptions struct {
 	Value []byte
 	// KeepValue lets the key's next run keep the value that it has.
 	KeepValue bool
+	// Note says something of the key to whoever lists the queue: see [Item.Note]. nil leaves it as it is. An empty one takes it
+	// away.
+	Note []byte
 	// Group of the key: see the function Group. nil leaves it as it is. "" takes the key out of its group.
 	Group *string
-	// Note of the key: why its last run failed, for example. See Item.Note. nil leaves it as it is. An empty one takes it away.
-	Note []byte
 }
 
 // Priority makes a pointer, for [AddOptions].
@@ -165,8 +166,8 @@ func (r *request) addOne(q *Queue, key string) (AddResult, error) {
 	return AddResult(n), err
 }
 
-// prepareAdd fills in the entry and its extra, and copies the name of the group. Nobody may change the value until the call is
-// over.
+// prepareAdd fills in the entry and its extra, and copies the name of the group. Nobody may change the value or the note until
+// the call is over.
 func (r *request) prepareAdd(key string, o *AddOptions) error {
 	if err := checkKey(key); err != nil {
 		return err
@@ -182,11 +183,11 @@ func (r *request) prepareAdd(key string, o *AddOptions) error {
 		r.pin = o.Value
 		r.extra.value = address(unsafe.Pointer(&r.pin[0]))
 	}
+	r.putNote(o.Note)
 	if o.Group != nil && *o.Group != "" {
 		copy(r.in[KeyMax:], *o.Group)
 		r.extra.group = address(unsafe.Pointer(&r.in[KeyMax]))
 	}
-	r.pinNote(o.Note)
 	return nil
 }
 
@@ -225,19 +226,19 @@ func (o *AddOptions) entry(e *addEntry, x *addExtra) error {
 		}
 		e.flags |= addKeepValue
 	}
-	if o.Group != nil {
-		if len(*o.Group) > GroupMax {
-			return tooLong("the group", len(*o.Group), GroupMax)
-		}
-		e.flags |= addGroup
-		x.groupLen = uint32(len(*o.Group))
-	}
 	if len(o.Note) > NoteMax {
 		return tooLong("the note", len(o.Note), NoteMax)
 	}
 	if o.Note != nil {
 		e.flags |= addNote
 		x.noteLen = uint32(len(o.Note))
+	}
+	if o.Group != nil {
+		if len(*o.Group) > GroupMax {
+			return tooLong("the group", len(*o.Group), GroupMax)
+		}
+		e.flags |= addGroup
+		x.groupLen = uint32(len(*o.Group))
 	}
 	return nil
 }
@@ -382,13 +383,13 @@ func (a *addBatch) append(e *Entry) error {
 		// The entry keeps it alive.
 		extra.value = address(unsafe.Pointer(&e.Value[0]))
 	}
+	if len(e.Note) > 0 {
+		extra.note = address(unsafe.Pointer(&e.Note[0]))
+	}
 	if extra.groupLen > 0 {
 		group := []byte(*e.AddOptions.Group)
 		a.groups = append(a.groups, group)
 		extra.group = address(unsafe.Pointer(&group[0]))
-	}
-	if len(e.Note) > 0 {
-		extra.note = address(unsafe.Pointer(&e.Note[0]))
 	}
 	a.extra = a.extra || entry.flags&addExtras != 0
 	a.of = append(a.of, e)
@@ -446,7 +447,8 @@ func (a *addBatch) keysOf(from, n int) int {
 
 // bytesOf an entry: what it may need room for.
 func (a *addBatch) bytesOf(i int) int {
-	return int(a.entries[i].keyLen + a.extras[i].valueLen + a.extras[i].groupLen)
+	x := &a.extras[i]
+	return int(a.entries[i].keyLen + x.valueLen + x.noteLen + x.groupLen)
 }
 
 // runWaiting does the same, and waits for room at each entry that lacks it.

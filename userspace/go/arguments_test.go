@@ -45,7 +45,7 @@ func TestAddOptions(t *testing.T) {
 		{AddOptions{AtMost: 1, Delay: 1, Policy: Keep}, ErrInvalid, "no other Policy"},
 		{AddOptions{KeepValue: true}, ErrInvalid, "needs a Value"},
 		{AddOptions{Value: make([]byte, ValueMax+1)}, ErrTooLong, "65537 bytes, and may have 65536"},
-		{AddOptions{Note: make([]byte, NoteMax+1)}, ErrTooLong, "4097 bytes, and may have 4096"},
+		{AddOptions{Note: make([]byte, NoteMax+1)}, ErrTooLong, "the note has 4097 bytes, and may have 4096"},
 		{AddOptions{Group: Group(strings.Repeat("g", GroupMax+1))}, ErrTooLong, "256 bytes, and may have 255"},
 	} {
 		var e addEntry
@@ -69,6 +69,8 @@ func TestAddOptions(t *testing.T) {
 		{AddOptions{Delay: 2, AtMost: 9}, addEntry{flags: addAfter | addReplace | addAtMost, time: 2}, addExtra{atMost: 9}},
 		{AddOptions{Value: []byte("abc"), KeepValue: true}, addEntry{flags: addValue | addKeepValue}, addExtra{valueLen: 3}},
 		{AddOptions{Value: []byte{}}, addEntry{flags: addValue}, addExtra{}},
+		{AddOptions{Note: []byte("why")}, addEntry{flags: addNote}, addExtra{noteLen: 3}},
+		{AddOptions{Note: []byte{}}, addEntry{flags: addNote}, addExtra{}},
 		{AddOptions{Group: Group("")}, addEntry{flags: addGroup}, addExtra{}},
 		{AddOptions{Group: Group("ab")}, addEntry{flags: addGroup}, addExtra{groupLen: 2}},
 	} {
@@ -142,6 +144,7 @@ func TestClosed(t *testing.T) {
 		"GiveBack":          func() error { _, err := item.GiveBack(); return err },
 		"Bury":              func() error { _, err := item.Bury(); return err },
 		"Extend":            item.Extend,
+		"Note":              func() error { return item.Note([]byte("why")) },
 		"DoneMany":          func() error { _, err := q.DoneMany([]*Item{item}); return err },
 		"Len":               func() error { _, err := q.Len(); return err },
 		"ShutDown":          q.ShutDown,
@@ -273,6 +276,7 @@ func TestErrors(t *testing.T) {
 		{opDone, syscall.ESTALE, ErrStale},
 		{opDone, syscall.EPERM, ErrNotHolder},
 		{opExtend, syscall.EPERM, ErrNotHolder},
+		{opNote, syscall.EPERM, ErrNotHolder},
 		{opUnlink, syscall.EPERM, fs.ErrPermission},
 		{opOpen, syscall.EACCES, fs.ErrPermission},
 		{opAdd, syscall.EBADF, ErrRights},

@@ -23,7 +23,7 @@ type Follower struct {
 	q       *Queue
 	reading atomic.Bool // a call of Changes is under way
 	page    *listPage
-	values  bool // page has room for values
+	values  bool // page has room for values and notes
 
 	mu      sync.Mutex
 	next    uint64 // the next call has used everything up to here
@@ -94,7 +94,7 @@ func (f *Follower) read(ctx context.Context, values bool) (*Changes, error) {
 		}
 		f.page, f.values = newListPage(256, room), values
 		if values {
-			f.page.args.flags = listValues | listNotes
+			f.page.args.flags = listBoth
 		}
 	}
 	for {

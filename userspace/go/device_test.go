@@ -383,55 +383,84 @@ func TestDeviceValues(t *testing.T) {
 	is(t, err, ErrUnsupported)
 }
 
-// Q18: notes, of what is held and of what is added again.
+// noted wants the key to have this note.
+func (q *Queue) noted(t *testing.T, key, note string) {
+	t.Helper()
+	listed, err := q.Find(key)
+	check(t, err)
+	if string(listed.Note) != note || listed.NoteLen != len(note) {
+		t.Fatalf("%s has the note %.40q of %d bytes, not %.40q", key, listed.Note, listed.NoteLen, note)
+	}
+}
+
+// Q18: a key has a note from an add or from its worker, until a run ends well.
 func TestDeviceNotes(t *testing.T) {
-	q := newQueue(t, &CreateOptions{Values: true, Changes: true, Clock: ClockManual})
-	worker, err := q.Reopen(0)
-	check(t, err)
-	defer worker.Close()
-	follower, err := q.Follow()
-	check(t, err)
-	note := func(q *Queue, want string) {
-		t.Helper()
-		listed, err := q.Find("k")
-		check(t, err)
-		if string(listed.Note) != want || listed.NoteLen != len(want) || string(listed.Value) != "v" {
-			t.Fatalf("%q, %q", listed.Note, listed.Value)
-		}
+	q := newQueue(t, &CreateOptions{Values: true, Groups: true})
+	long := strings.Repeat("0123456789abcdef", NoteMax/16)
+	added(t, Added)(q.AddWith("k", &AddOptions{Note: []byte(long), Value: make([]byte, ValueMax), Group: Group("g")}))
+	q.noted(t, "k", long)
+	item := q.wants(t, "k")
+	for _, note := range []string{"half way", long, "", "why"} {
+		check(t, item.Note([]byte(note)))
+		q.noted(t, "k", note)
 	}
-	added(t, Added)(worker.AddValue("k", []byte("v")))
-	item := worker.wants(t, "k")
-	note(q, "")
-	check(t, item.Note([]byte("half done")))
-	note(q, "half done")
 	is(t, item.Note(make([]byte, NoteMax+1)), ErrTooLong)
-	check(t, item.Note(nil))
-	note(q, "")
-	added(t, Waiting)(worker.AddWith("k", &AddOptions{Delay: 5, Note: []byte("exit 1")}))
-	done(t, StillWaiting)(item.Done())
-	note(q, "exit 1")
-	changes, err := follower.ChangesWithValues(background)
-	check(t, err)
-	if len(changes.Keys) != 1 || string(changes.Keys[0].Note) != "exit 1" || string(changes.Keys[0].Value) != "v" {
-		t.Fatalf("%+v", changes.Keys)
+	added(t, Waiting)(item.RetryAfter(time.Hour))
+	q.noted(t, "k", "why")
+
+	entries := make([]Entry, 20)
+	for i := range entries {
+		entries[i] = Entry{Key: fmt.Sprint(i), AddOptions: AddOptions{Note: []byte(long[:i*200])}}
 	}
-	var list []*Listed
-	check(t, q.ListWithValues(AllStates, func(l *Listed) error { list = append(list, l); return nil }))
-	to := newQueue(t, &CreateOptions{Values: true, Clock: ClockManual})
-	results, err := to.Restore(list)
-	check(t, err)
-	if results[0] != Restored {
-		t.Error(results)
+	entries[3].Value = []byte("v")
+	check(t, q.AddMany(entries))
+	for _, e := range entries {
+		q.noted(t, e.Key, string(e.Note))
 	}
-	note(to, "exit 1")
-	entries := []Entry{{Key: "k", AddOptions: AddOptions{Note: []byte("exit 2")}}, {Key: "l", AddOptions: AddOptions{Note: []byte{}}}}
-	check(t, to.AddMany(entries))
-	note(to, "exit 2")
-	_, err = to.Restore([]*Listed{{Key: "m", State: IsReady, Note: make([]byte, NoteMax+1)}})
-	is(t, err, ErrTooLong)
-	plain := newQueue(t, nil)
-	plain.add(t, "k")
-	is(t, plain.wants(t, "k").Note([]byte("n")), ErrUnsupported)
+	added(t, Coalesced)(q.AddWith("1", &AddOptions{Note: []byte{}}))
+	q.noted(t, "1", "")
+	added(t, Coalesced)(q.Add("2"))
+	q.noted(t, "2", long[:400])
+
+	item = q.wants(t, "0")
+	check(t, item.Note([]byte("bad")))
+	done(t, Buried)(item.Bury())
+	q.noted(t, "0", "bad")
+	item = q.wants(t, "1")
+	check(t, item.Note([]byte("bad")))
+	q.add(t, "1")
+	done(t, Requeued)(item.DoneAndForget())
+	q.noted(t, "1", "")
+}
+
+// O3, O4, Q18: a note extends the lease, and one that is refused changes nothing.
+func TestDeviceNotesRefused(t *testing.T) {
+	q := newQueue(t, &CreateOptions{Clock: ClockManual, Lease: 10, Values: true, MaxBytes: 20000})
+	var err error
+	for i := 0; err == nil; i++ {
+		_, err = q.Add(fmt.Sprint(i))
+	}
+	is(t, err, ErrFull)
+	item := q.wants(t, "0")
+	for i := 0; i < 3; i++ {
+		check(t, q.Advance(9))
+		check(t, item.Note(nil))
+	}
+	check(t, q.Advance(9))
+	is(t, item.Note(make([]byte, NoteMax)), ErrFull)
+	_, err = q.AddWith("0", &AddOptions{Note: make([]byte, NoteMax)})
+	is(t, err, ErrFull)
+	q.noted(t, "0", "")
+	check(t, q.Advance(1))
+	is(t, item.Note(nil), ErrStale)
+
+	without := newQueue(t, nil)
+	without.add(t, "k")
+	item = without.wants(t, "k")
+	is(t, item.Note([]byte("why")), ErrUnsupported)
+	done(t, Finished)(item.Done())
+	check(t, without.Close())
+	is(t, item.Note(nil), ErrClosed)
 }
 
 // Q16: groups take turns, and have limits.
@@ -748,6 +777,7 @@ func TestDeviceList(t *testing.T) {
 	for i := range entries {
 		entries[i].Key = fmt.Sprintf("%0*d", 1+i%400, i)
 		entries[i].Value = make([]byte, i%700)
+		entries[i].Note = make([]byte, i%60)
 		entries[i].Group = Group(fmt.Sprint(i % 3))
 	}
 	check(t, q.AddMany(entries))
@@ -777,8 +807,8 @@ func TestDeviceList(t *testing.T) {
 				t.Errorf("%q is listed twice", l.Key)
 			}
 			seen[l.Key] = true
-			if l.Value != nil && len(l.Value) != l.ValueLen {
-				t.Errorf("%q has %d bytes, not %d", l.Key, len(l.Value), l.ValueLen)
+			if l.Value != nil && len(l.Value) != l.ValueLen || l.Note != nil && len(l.Note) != l.NoteLen {
+				t.Errorf("%q has %d and %d bytes, not %d and %d", l.Key, len(l.Value), len(l.Note), l.ValueLen, l.NoteLen)
 			}
 			return nil
 		}))
@@ -793,7 +823,7 @@ func TestDeviceList(t *testing.T) {
 
 	listed, err := q.Find(entries[5].Key)
 	check(t, err)
-	if listed.Key != entries[5].Key || listed.Group != "2" || listed.ValueLen != 5 || listed.State&IsReady == 0 {
+	if listed.Key != entries[5].Key || listed.Group != "2" || listed.ValueLen != 5 || len(listed.Note) != 5 || listed.State&IsReady == 0 {
 		t.Fatalf("%+v", listed)
 	}
 	_, err = q.Find("nothing")
@@ -815,6 +845,7 @@ func TestDeviceRestore(t *testing.T) {
 	q.add(t, "held", "ready")
 	q.wants(t, "held")
 	added(t, Added)(q.AddWith("rich", &AddOptions{Value: []byte("v"), Group: Group("g"), Priority: Priority(-5)}))
+	added(t, Coalesced)(q.AddWith("rich", &AddOptions{Note: []byte("why")}))
 	added(t, Waiting)(q.AddWith("later", &AddOptions{Delay: 50, Priority: Priority(4)}))
 	added(t, Waiting)(q.AddAfter("plain", 60))
 	check(t, q.Advance(20))
@@ -828,6 +859,8 @@ func TestDeviceRestore(t *testing.T) {
 			t.Errorf("%s: %v", list[i].Key, result)
 		}
 	}
+	to.noted(t, "rich", "why")
+	to.noted(t, "ready", "")
 	for _, key := range []string{"held", "ready", "rich"} {
 		item := to.wants(t, key)
 		if key == "rich" && (string(item.Value) != "v" || item.Group != "g" || item.Priority != -5) {
@@ -854,6 +887,8 @@ func TestDeviceRestore(t *testing.T) {
 		is(t, err, ErrInvalid)
 	}
 	_, err = to.Restore([]*Listed{{Key: "k", State: IsReady, Value: make([]byte, ValueMax+1)}})
+	is(t, err, ErrTooLong)
+	_, err = to.Restore([]*Listed{{Key: "k", State: IsReady, Note: make([]byte, NoteMax+1)}})
 	is(t, err, ErrTooLong)
 	_, err = to.Restore([]*Listed{{Key: "k", State: IsReady, Group: strings.Repeat("g", 256)}})
 	is(t, err, ErrTooLong)
@@ -1468,12 +1503,26 @@ func TestDeviceChanges(t *testing.T) {
 	if len(changes.Keys) != 0 || !changes.OfQueue {
 		t.Errorf("%+v", changes)
 	}
-	_, err = worker.AddWith("v", &AddOptions{Value: make([]byte, ValueMax), Group: Group("g")})
+	_, err = worker.AddWith("v", &AddOptions{Value: make([]byte, ValueMax), Note: make([]byte, NoteMax), Group: Group("g")})
 	check(t, err)
 	changes, err = f.ChangesWithValues(background)
 	check(t, err)
-	if len(changes.Keys) != 1 || len(changes.Keys[0].Value) != ValueMax || changes.Keys[0].Group != "g" || changes.OfQueue ||
-		changes.Keys[0].Change != changes.Number {
+	if len(changes.Keys) != 1 || len(changes.Keys[0].Value) != ValueMax || len(changes.Keys[0].Note) != NoteMax ||
+		changes.Keys[0].Group != "g" || changes.OfQueue || changes.Keys[0].Change != changes.Number {
+		t.Errorf("%+v", changes)
+	}
+	check(t, worker.AddMany([]Entry{{Key: "w", AddOptions: AddOptions{Note: []byte("1")}},
+		{Key: "x", AddOptions: AddOptions{Note: []byte("22")}}}))
+	changes, err = f.ChangesWithValues(background)
+	check(t, err)
+	if len(changes.Keys) != 2 || string(changes.Keys[0].Note) != "1" || string(changes.Keys[1].Note) != "22" {
+		t.Errorf("%+v", changes)
+	}
+	_, err = worker.AddWith("w", &AddOptions{Note: []byte("333")})
+	check(t, err)
+	changes, err = f.Changes(background)
+	check(t, err)
+	if len(changes.Keys) != 1 || changes.Keys[0].Note != nil || changes.Keys[0].NoteLen != 3 {
 		t.Errorf("%+v", changes)
 	}
 	ctx, cancel := context.WithCancel(background)

@@ -30,7 +30,9 @@ The manual pages kwq(7) and kwq(4) define the terms and the rules.
 # Keys, values and groups
 
 A key is a string of 1 to KeyMax bytes of any value. In a queue that was created with Values a key may have a value, up to ValueMax
-bytes. The last one counts. In a queue that was created with Groups a key may belong to a group. Groups take turns.
+bytes. The last one counts. It may also have a note of up to NoteMax bytes, in which a worker says why its last run has failed, so
+that whoever lists the queue learns it: see [Item.Note]. In a queue that was created with Groups a key may belong to a group. Groups
+take turns.
 
 # Waiting
 

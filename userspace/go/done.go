@@ -49,12 +49,14 @@ func (i *Item) DoneAndForget() (DoneResult, error) { return i.end(doneForget) }
 // GiveBack ends the hand-out as if it had not happened: the key is ready again, ahead of the others of its priority.
 func (i *Item) GiveBack() (DoneResult, error) { return i.end(doneReturn) }
 
-// Bury finishes the item, and sets its key aside as dead. A key that was added meanwhile is ready again instead.
+// Bury finishes the item, and sets its key aside as dead. A key that was added meanwhile is ready again instead. To say why, call
+// Note before.
 func (i *Item) Bury() (DoneResult, error) { return i.end(doneDead) }
 
 // Retry adds the item's key after the delay that the queue's limiters compute, and finishes the item. The add comes first: if the
 // item's lease has expired, the key is added, and the error is [ErrStale]. If the queue is shut down,
-// the item is finished, too, and the error is [ErrShutDown]. After any other error of the add the item is still held.
+// the item is finished, too, and the error is [ErrShutDown]. After any other error of the add the item is still held. To say why
+// the key is tried again, call Note before.
 func (i *Item) Retry() (AddResult, error) {
 	result, err := i.queue.AddRateLimited(i.Key)
 	return i.endAfter(result, err)
@@ -131,21 +133,25 @@ func (i *Item) Extend() error {
 	return err
 }
 
-// Note says something of the item, up to NoteMax bytes, for whoever lists the queue, and begins its lease again. It takes the place of
-// an earlier note, and an empty one takes that away. The key keeps it through retries and as a dead letter, until a run ends well. So a
-// worker says in this way why a run has failed. The queue must have been created with Values.
+// Note says something of the item's key to whoever lists the queue: how the work goes on or, above all, why it has failed. A worker
+// calls it before Retry or Bury. It also begins the item's lease again, like Extend.
+//
+// The note takes the place of an earlier one, and an empty one takes it away. The key has it until the key leaves the queue, or
+// until its requeues are forgotten, as DoneAndForget does. It has up to NoteMax bytes. The queue needs [CreateOptions.Values], else
+// the error is [ErrUnsupported]. If there is no room, it is [ErrFull] or [ErrQuota]. After any error the key has the note that it
+// had, and its lease is not extended, but the item can still be retried, unless the error is [ErrStale].
 func (i *Item) Note(note []byte) error {
 	if len(note) > NoteMax {
-		return i.queue.refuse(opExtend, i.Key, tooLong("the note", len(note), NoteMax))
+		return i.queue.refuse(opNote, i.Key, tooLong("the note", len(note), NoteMax))
 	}
 	r := newRequest()
 	defer r.free()
 	r.done = extendEntry{ticket: i.Ticket, flags: extendNote}
-	r.extra = addExtra{noteLen: uint32(len(note))}
-	r.pinNote(note)
+	r.extra = addExtra{}
+	r.putNote(note)
 	r.putKey(&r.batch.batch, "", unsafe.Pointer(&r.done), unsafe.Sizeof(r.done))
 	r.batch.batch.withExtras(unsafe.Pointer(&r.extra), unsafe.Sizeof(r.extra))
-	_, err := r.run(i.queue, opExtend, iocExtend, i.Key)
+	_, err := r.run(i.queue, opNote, iocExtend, i.Key)
 	return err
 }
 

@@ -19,7 +19,7 @@ var (
 	ErrNotFound error = &namedError{"there is none of that name", syscall.ENOENT, nil}
 	// ErrExists says that a queue of that name exists.
 	ErrExists error = &namedError{"a queue of that name exists", syscall.EEXIST, nil}
-	// ErrFull says that the queue has no room for the key, or for its value.
+	// ErrFull says that the queue has no room for the key, or for its value or note.
 	ErrFull error = &namedError{"the queue is full", syscall.ENOSPC, nil}
 	// ErrQuota says that the queues of a user take too much memory, or are too many, or that the caller's calls take too
 	// much.
@@ -36,7 +36,7 @@ var (
 	ErrClosed error = &namedError{"the handle is closed", syscall.EBADF, nil}
 	// ErrDrainEnded says that a shut down without a drain ended the wait of a drain.
 	ErrDrainEnded error = &namedError{"a shut down ended the wait for the drain", syscall.ECANCELED, nil}
-	// ErrTooLong says that a key, a value, a group or a name is too long.
+	// ErrTooLong says that a key, a value, a note, a group or a name is too long.
 	ErrTooLong error = &namedError{"too long", syscall.EMSGSIZE, nil}
 	// ErrInvalid says that an argument is wrong. The text says which one, and what it may be.
 	ErrInvalid error = &namedError{"an argument is wrong", syscall.EINVAL, nil}
@@ -81,7 +81,7 @@ var named = map[syscall.Errno]error{
 
 // meaning of an errno value that an operation returned.
 func meaning(op string, errno syscall.Errno) error {
-	if errno == syscall.EPERM && (op == opDone || op == opExtend) {
+	if errno == syscall.EPERM && (op == opDone || op == opExtend || op == opNote) {
 		return ErrNotHolder
 	}
 	if errno == syscall.ESTALE && op == opRemove {
@@ -114,6 +114,7 @@ const (
 	opInfo      = "ask for the limits of"
 	opLen       = "read the length of"
 	opList      = "list"
+	opNote      = "note"
 	opOpen      = "open"
 	opPause     = "pause"
 	opRemove    = "remove"

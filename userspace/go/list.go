@@ -68,7 +68,8 @@ type Listed struct {
 	// value may be one for its next run.
 	Value    []byte
 	ValueLen int
-	// Note is what a worker has said of the key last: see Item.Note. It is listed with the values.
+	// Note is what a worker has said of the key: see [Item.Note]. It is nil unless the list was asked for values, and NoteLen is
+	// its length in any case.
 	Note    []byte
 	NoteLen int
 
@@ -109,9 +110,12 @@ func (q *Queue) List(states State, fn func(*Listed) error) error {
 
 // ListWithValues does the same, and also reads the values and the notes.
 func (q *Queue) ListWithValues(states State, fn func(*Listed) error) error {
-	// So there is room for the first entry, whatever its value.
-	return q.list(states, listValues|listNotes, ValueMax+NoteMax, fn)
+	// So there is room for the first entry, whatever its value and its note.
+	return q.list(states, listBoth, ValueMax+NoteMax, fn)
 }
+
+// A list that has values has notes, too.
+const listBoth = listValues | listNotes
 
 // Find returns the state of one key, with its value and its note. If the queue does not have the key, the error is [ErrNotFound].
 func (q *Queue) Find(key string) (*Listed, error) {
@@ -124,7 +128,7 @@ func (q *Queue) Find(key string) (*Listed, error) {
 	}
 	p := newListPage(1, room)
 	name := []byte(key)
-	p.args.flags = listKey | listValues | listNotes
+	p.args.flags = listKey | listBoth
 	p.args.states = uint32(AllStates)
 	p.args.key = address(unsafe.Pointer(&name[0]))
 	p.args.keyLen = uint32(len(name))
@@ -174,7 +178,7 @@ type listPage struct {
 	room    []byte
 }
 
-// newListPage makes a page with room for values of so many bytes.
+// newListPage makes a page with room for values and notes of so many bytes.
 func newListPage(nr, values int) *listPage {
 	bytes := KeyMax + GroupMax + values
 	if nr > 1 {

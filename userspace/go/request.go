@@ -26,7 +26,7 @@ type request struct {
 	more   gotExtra
 	result int32
 	pin    []byte // a value, or a larger buffer than out; its address is in the request
-	note   []byte // the same for a note
+	note   []byte // so is that of a note
 	in     [KeyMax + GroupMax]byte
 	out    [KeyMax + GroupMax + shortValue]byte
 }
@@ -40,14 +40,6 @@ func newRequest() *request {
 func (r *request) free() {
 	r.pin, r.note = nil, nil
 	requests.Put(r)
-}
-
-// pinNote gives the extra a note, whose length is set elsewhere. Nobody may change it until the call is over.
-func (r *request) pinNote(note []byte) {
-	if len(note) > 0 {
-		r.note = note
-		r.extra.note = address(unsafe.Pointer(&r.note[0]))
-	}
 }
 
 // noResult is in a result until the kernel writes it.
@@ -78,6 +70,15 @@ func (r *request) run(q *Queue, op string, number uintptr, key string) (int, err
 		return 0, err
 	}
 	return q.resultOf(op, key, r.result)
+}
+
+// putNote puts the address of a note into the extra. Nobody may change the note until the call is over.
+func (r *request) putNote(note []byte) {
+	r.extra.noteLen = uint32(len(note))
+	if len(note) > 0 {
+		r.note = note
+		r.extra.note = address(unsafe.Pointer(&r.note[0]))
+	}
 }
 
 // resultOf an entry: an errno value is negative.

@@ -65,7 +65,8 @@ class Follower:
     def changes(self, timeout: Seconds | None = None, *, values: bool = False) -> Changes:
         """Reads the keys that have changed. Waits for a change for ever, or up to a timeout; 0 does not wait.
 
-        The call says that the caller has used what the last one returned. Raises Empty if nothing changed in time.
+        values fetches the values and the notes, too. The call says that the caller has used what the last one returned.
+        Raises Empty if nothing changed in time.
         """
         if timeout is None:
             return self._read(0, abi.NO_DEADLINE, values)

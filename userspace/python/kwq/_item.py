@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import errno
+import logging
 import warnings
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 from . import _abi as abi
 from . import _fork
-from ._values import Added, Finished, Key, key_text
+from ._log import say
+from ._reason import reason_of
+from ._values import Added, Finished, Key, key_text, note_bytes
 from .errors import Error, ShutDown, Stale, WrongProcess, error
 
 if TYPE_CHECKING:
@@ -26,7 +29,8 @@ class Item:
     exception, on_error decides. "retry" adds the key again after the delay of the queue's limiters. "give_back" returns
     it to the queue as if it had not been handed out. "bury" makes it a dead letter. "done" finishes it all the same.
     KeyboardInterrupt, SystemExit, asyncio.CancelledError and other exceptions that are no Exception always give it
-    back. The exception goes on in any case.
+    back. The exception goes on in any case. In a queue with values a key that is retried or buried gets a note, which
+    says what the exception was and where. If there is no room for the note, the key is retried or buried without it.
 
     A block may finish its item itself. An item that is forgotten without an end goes back to the queue, with a
     ResourceWarning.
@@ -88,21 +92,25 @@ class Item:
         """Finishes the item. forget also sets its requeues to 0."""
         return self._settle(abi.DONE_FORGET if forget else 0)
 
-    def retry(self, *, delay: float | None = None) -> Added:
+    def retry(self, *, delay: float | None = None, note: Key | None = None) -> Added:
         """Finishes the item and adds its key again, after the delay of the queue's limiters or after another one.
 
         Returns what the add did: Added.DEAD if the key is a dead letter now. In a queue that is shut down the item is
         finished without an add, as in client-go, and the call raises ShutDown.
+
+        The key gets the note, if there is one: see note(). If the queue refuses that, the item is still held.
         """
         self._check()
+        if note is not None:
+            note = note_bytes(note)
         if self.queue._lease:
             # Somebody else may have the key already. Then it needs no add.
             self.extend()
         try:
             if delay is None:
-                added = self.queue.add(self.key, rate_limited=True)
+                added = self.queue.add(self.key, rate_limited=True, note=note)
             else:
-                added = self.queue.add(self.key, delay=delay)
+                added = self.queue.add(self.key, delay=delay, note=note)
         except ShutDown:
             self._settle(0)
             raise
@@ -113,8 +121,13 @@ class Item:
         """Returns the item to the queue as if it had not been handed out."""
         return self._settle(abi.DONE_RETURN)
 
-    def bury(self) -> Finished:
-        """Finishes the item and makes it a dead letter, unless it was added meanwhile: see kwq(7), L11."""
+    def bury(self, *, note: Key | None = None) -> Finished:
+        """Finishes the item and makes it a dead letter, unless it was added meanwhile: see kwq(7), L11.
+
+        The key gets the note, if there is one: see note(). If the queue refuses that, the item is still held.
+        """
+        if note is not None:
+            self.note(note)
         return self._settle(abi.DONE_DEAD)
 
     def extend(self) -> None:
@@ -127,15 +140,17 @@ class Item:
             raise
 
     def note(self, text: Key) -> None:
-        """Says something of the item, up to 4 KiB, for whoever lists the queue, and begins its lease again.
+        """Says something of the key to whoever lists the queue, and begins the item's lease again.
 
-        It takes the place of an earlier note; nothing takes that away. The key keeps it through retries and as a dead
-        letter, until a run ends well. So a worker says in this way why a run has failed. NotSupported means that the
-        queue has no values, and Full that it has no room for the note.
+        The note has up to 4096 bytes. It takes the place of an earlier one, and an empty one takes it away. The key has
+        it until the key leaves the queue, or until its requeues are forgotten, as done() does. The queue needs values,
+        else the call raises NotSupported; without room for the note it raises Full or QuotaExceeded. The lease is not
+        extended then.
         """
         self._check()
+        raw = note_bytes(text)
         try:
-            self.queue.note(self.ticket, text)
+            self.queue._note(self.ticket, raw)
         except Stale:
             self._end = "lost"
             raise
@@ -167,11 +182,22 @@ class Item:
         """Does what on_error says."""
         if not isinstance(exception, Exception) or self.on_error == "give_back":
             return self.give_back()
-        if self.on_error == "bury":
-            return self.bury()
         if self.on_error == "done":
             return self.done(forget=False)
-        return self.retry()
+        return self._retry_or_bury(self.on_error == "bury", exception)
+
+    def _retry_or_bury(self, bury: bool, exception: BaseException) -> Added | Finished:
+        """Retries or buries the item, and leaves the reason with its key, if the queue takes it."""
+        reason = reason_of(exception) if self.queue._has_values else None
+        if reason:
+            try:
+                return self.bury(note=reason) if bury else self.retry(note=reason)
+            except (ShutDown, Stale):
+                raise
+            except Error as refusal:
+                # The retry matters more than the note.
+                say(logging.DEBUG, "%s: %r has no note: %s", self.queue._label, self.key, refusal)
+        return self.bury() if bury else self.retry()
 
     def _check(self) -> None:
         if self._generation != _fork.generation:

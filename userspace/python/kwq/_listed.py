@@ -25,7 +25,7 @@ class Listed:
     #: None if the listing was to leave the values out.
     value: bytes | None = None
     value_len: int = 0
-    #: The last note of a worker, such as why its run failed; None if the listing was to leave the values out.
+    #: A worker has said this of the key: why its last run failed, for example. None if the listing left values out.
     note: bytes | None = None
     note_len: int = 0
     requeues: int = 0
@@ -74,19 +74,22 @@ def age_from_ns(ns: int) -> float | None:
     return None if ns == abi.AGE_UNKNOWN else from_ns(ns)
 
 
-def unpack_listed(raw: bytes, data: bytes, at: int, with_value: bool) -> tuple[Listed, int]:
-    """An entry of a listing, whose key begins at an offset of data. Returns also the end of what it has there."""
+def unpack_listed(raw: bytes, data: bytes, at: int, with_values: bool) -> tuple[Listed, int]:
+    """An entry of a listing, with or without its value and note. Its key begins at an offset of data.
+
+    Returns also the end of what it has there.
+    """
     (order, dirty_for, processing_for, waiting_for, due_in, dead_for, lease_left, state, order_of, key_len, group_len,
      value_len, note_len, priority, next_priority, wait_priority, requeues, abandoned, pid, change,
      token) = abi.LISTED.unpack(raw)
     group_at = at + key_len
     value_at = group_at + group_len
-    note_at = value_at + (value_len if with_value else 0)
-    end = note_at + (note_len if with_value else 0)
+    note_at = value_at + (value_len if with_values else 0)
+    end = note_at + (note_len if with_values else 0)
     return Listed(
         key=data[at:group_at], state=State(state), priority=priority, group=data[group_at:value_at],
-        value=data[value_at:note_at] if with_value else None, value_len=value_len,
-        note=data[note_at:end] if with_value else None, note_len=note_len, requeues=requeues, abandoned=abandoned,
+        value=data[value_at:note_at] if with_values else None, value_len=value_len,
+        note=data[note_at:end] if with_values else None, note_len=note_len, requeues=requeues, abandoned=abandoned,
         pid=pid, next_priority=next_priority,
         wait_priority=wait_priority if state & abi.IS_WAITING and wait_priority != abi.PRIORITY_NONE else None,
         dirty_for=age_from_ns(dirty_for), processing_for=age_from_ns(processing_for), waiting_for=from_ns(waiting_for),

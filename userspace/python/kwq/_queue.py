@@ -26,14 +26,16 @@ from ._limiters import Config, unpack_config
 from ._listed import Listed, pack_restored, unpack_listed
 from ._stat import Stat, unpack_stat
 from ._values import (
-    Added, Clock, Finished, Key, Mode, Rights, Seconds, State, from_ns, key_bytes, limit_ns, name_field, nanoseconds)
+    Added, Clock, Finished, Key, Mode, Rights, Seconds, State, from_ns, key_bytes, limit_ns, name_field, nanoseconds,
+    note_bytes)
 from .errors import (
     BatchError, Changed, Closed, Empty, Error, Full, InvalidArgument, NotEmpty, NotFound, ShutDown, Stale, TimedOut,
     error)
 
-# Room for one key with its group, and for its value, too.
+# Room for one key with its group, for its value, too, and in a listing also for its note.
 _KEY_ROOM = abi.KEY_MAX + abi.GROUP_MAX
-_VALUE_ROOM = _KEY_ROOM + abi.VALUE_MAX + abi.NOTE_MAX
+_VALUE_ROOM = _KEY_ROOM + abi.VALUE_MAX
+_NOTE_ROOM = _VALUE_ROOM + abi.NOTE_MAX
 # The first room for the keys of a batch or a page, for each entry. Longer ones come with the next call.
 _ROOM_EACH = 128
 _PAGE = 256
@@ -47,7 +49,9 @@ _SPARE_BLOCKS = 4
 _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
 
 # The flags of an add that need an extra.
-_EXTRAS = abi.ADD_VALUE | abi.ADD_KEEP_VALUE | abi.ADD_GROUP | abi.ADD_AT_MOST
+_EXTRAS = abi.ADD_VALUE | abi.ADD_KEEP_VALUE | abi.ADD_GROUP | abi.ADD_AT_MOST | abi.ADD_NOTE
+# A listing that has values has notes, too.
+_LIST_BOTH = abi.LIST_VALUES | abi.LIST_NOTES
 # What comes before the entry of a batch of one: its result.
 _HEAD = _UNTAKEN + bytes(4)
 # A look-up in another module costs as much as a small call. These are used by each add, get and done.
@@ -79,10 +83,11 @@ class Add:
     group: Key | None = None
     debounce: Seconds | None = None
     end_wait: bool = False
+    note: Key | None = None
 
 
 class _Entry:
-    """An entry of an add or a restore, as the kernel has it."""
+    """An entry of an add, an extension or a restore, as the kernel has it."""
 
     __slots__ = ("entry", "key", "value", "group", "at_most", "has_extra", "token", "note")
 
@@ -101,17 +106,18 @@ class _Entry:
     @property
     def size(self) -> int:
         """About the bytes that it takes in a batch."""
-        return sum(map(len, (self.entry, self.key, self.value, self.group, self.note))) + abi.ADD_EXTRA.size
+        return (len(self.entry) + len(self.key) + len(self.value) + len(self.group) + len(self.note)
+                + abi.ADD_EXTRA.size)
 
 
 def _entry_of(key: Key, delay: Seconds | None = None, at: Seconds | None = None, mode: Mode = Mode.EARLIER,
               priority: int | None = None, rate_limited: bool = False, value: Key | None = None,
               keep_value: bool = False, group: Key | None = None, debounce: Seconds | None = None,
-              end_wait: bool = False) -> _Entry:
+              end_wait: bool = False, note: Key | None = None) -> _Entry:
     """The entry of an add with the arguments of Queue.add()."""
     flags = int(mode)
     when = at_most = 0
-    raw_value = raw_group = b""
+    raw_value = raw_group = raw_note = b""
     if delay is not None:
         flags |= abi.ADD_AFTER
         when = nanoseconds(delay, "delay")
@@ -145,14 +151,17 @@ def _entry_of(key: Key, delay: Seconds | None = None, at: Seconds | None = None,
     if group is not None:
         raw_group = key_bytes(group)
         flags |= abi.ADD_GROUP
+    if note is not None:
+        raw_note = note_bytes(note)
+        flags |= abi.ADD_NOTE
     raw = key_bytes(key)
     return _Entry(abi.ADD_ENTRY.pack(len(raw), flags, priority or 0, 0, when), raw, raw_value, raw_group, at_most,
-                  bool(flags & _EXTRAS))
+                  bool(flags & _EXTRAS), note=raw_note)
 
 
 def _entry_of_add(add: Add) -> _Entry:
     return _entry_of(add.key, add.delay, add.at, add.mode, add.priority, add.rate_limited, add.value, add.keep_value,
-                     add.group, add.debounce, add.end_wait)
+                     add.group, add.debounce, add.end_wait, add.note)
 
 
 class Queue:
@@ -181,6 +190,7 @@ class Queue:
         self._name = self._label = stat.name
         self._clock = stat.clock
         self._lease = stat.lease
+        self._has_values = stat.has_values
         self._extras = stat.has_values or stat.has_groups or stat.has_changes
         self._room = _KEY_ROOM
         self._fd = fd
@@ -197,12 +207,13 @@ class Queue:
         """Creates a named queue, which lives until it is unlinked and its last handle is closed.
 
         or_open opens the queue, unchanged, if it exists. mode is less the umask; its bits r, w and x mean the rights.
-        values and groups allow these. lease is how long an item may be held. With aging a ready key counts as one
-        priority higher after each such time. Without durations the queue is faster, and does not know how long a key
-        was ready or processing; it has neither lease nor aging then. With changes a handle may follow(). With sync,
-        too, calls that change a key return only when the follower has kept the change; only the end of the process
-        ends their wait. Adds go to outbox, if there is one: its manager decides what comes into this queue, and puts it
-        there by restore(). The outbox has the same clock, and no outbox. Its handle may be closed afterwards.
+        values allows values and notes, and groups allows groups. lease is how long an item may be held. With aging a
+        ready key counts as one priority higher after each such time. Without durations the queue is faster, and does
+        not know how long a key was ready or processing; it has neither lease nor aging then. With changes a handle may
+        follow(). With sync, too, calls that change a key return only when the follower has kept the change; only the
+        end of the process ends their wait. Adds go to outbox, if there is one: its manager decides what comes into this
+        queue, and puts it there by restore(). The outbox has the same clock, and no outbox. Its handle may be closed
+        afterwards.
         """
         return cls._create(name_field(name), or_open, mode, rights, config, values, groups, group_limit, lease, aging,
                            durations, changes, sync, outbox, clock, max_items, max_bytes)
@@ -408,19 +419,21 @@ class Queue:
     def add(self, key: Key, *, delay: Seconds | None = None, at: Seconds | None = None, mode: Mode = Mode.EARLIER,
             priority: int | None = None, rate_limited: bool = False, value: Key | None = None, keep_value: bool = False,
             group: Key | None = None, debounce: Seconds | None = None, end_wait: bool = False,
-            timeout: Seconds | None = 0) -> Added:
+            note: Key | None = None, timeout: Seconds | None = 0) -> Added:
         """Adds a key: at once, after a delay, at a time on the queue's clock, or when the limiters say (rate_limited).
 
         mode decides the time of a key that is waiting already. With debounce the delay is a quiet time: each such add
         postpones the key, but not beyond debounce after the first. end_wait also ends the wait of a waiting key.
 
         A value belongs to the key, and b"" takes it away; keep_value leaves a value that is there. group moves the key
-        to a group, and b"" out of its group.
+        to a group, and b"" out of its group. A note of up to 4096 bytes says something of the key, such as why its last
+        run failed, to whoever lists the queue; b"" takes it away. It needs a queue with values: see Item.note().
 
         If the queue is full the add fails with Full, by default at once. With a timeout it waits for room, with None
         for ever.
         """
-        entry = _entry_of(key, delay, at, mode, priority, rate_limited, value, keep_value, group, debounce, end_wait)
+        entry = _entry_of(key, delay, at, mode, priority, rate_limited, value, keep_value, group, debounce, end_wait,
+                          note)
         if timeout == 0 and not entry.has_extra:
             return _ADDED[self._one(abi.IOC_ADD, entry.entry, entry.key)]
         if timeout is None:
@@ -448,19 +461,21 @@ class Queue:
     def restore(self, items: Iterable[Listed]) -> list[Added]:
         """Puts keys back as a listing with values had them, in this order; sort them by Listed.sort_key before.
 
-        A key that the queue has already is only added, and gets the token if there is one. The handle needs the rights
-        to write and to manage.
+        Their notes come back with them. A key that the queue has already is only added, and gets the token if there is
+        one. The handle needs the rights to write and to manage.
         """
         entries = []
         for item in items:
             if item.value is None and item.value_len:
                 raise ValueError(f"the listing of {item.key!r} lacks its value: list with values=True")
+            if item.note is None and item.note_len:
+                raise ValueError(f"the listing of {item.key!r} lacks its note: list with values=True")
             if not 0 <= item.token < 2**64:
                 raise ValueError(f"a token is from 0 to 2**64 - 1, not {item.token}")
             flags = (abi.ADD_VALUE if item.value else 0) | (abi.ADD_GROUP if item.group else 0) \
                 | (abi.ADD_TOKEN if item.token else 0) | (abi.ADD_NOTE if item.note else 0)
             entries.append(_Entry(pack_restored(item, flags), item.key, item.value or b"", item.group, 0, bool(flags),
-                                  item.token, item.note or b""))
+                                  item.token, note_bytes(item.note or b"")))
         return self._all_added(self._in_chunks(abi.IOC_RESTORE, entries, 0, 0))
 
     def kick(self, key: Key) -> Added:
@@ -746,17 +761,17 @@ class Queue:
     def _done(self, ticket: int, flags: int) -> Finished:
         return _FINISHED[self._one(abi.IOC_DONE, _pack_done_entry(ticket, 0, flags))]
 
-    def note(self, item: int | Key, note: Key) -> None:
-        """Says something of an item that this handle holds, by its ticket or its key, as Item.note() does."""
-        raw = key_bytes(item) if not isinstance(item, int) else b""
-        entry = abi.EXTEND_ENTRY.pack(item if isinstance(item, int) else 0, len(raw), abi.EXTEND_NOTE)
-        text = note.encode(errors="surrogateescape") if isinstance(note, str) else bytes(note)
-        result = self._add_batch([_Entry(entry, raw, has_extra=True, note=text)], 0, 0, abi.IOC_EXTEND)[0]
-        if result < 0:
-            raise error(-result, self._label)
-
     def _extend(self, ticket: int) -> None:
         self._one(abi.IOC_EXTEND, abi.EXTEND_ENTRY.pack(ticket, 0, 0))
+
+    def _note(self, ticket: int, note: bytes) -> None:
+        """An extension with a note."""
+        entry = _Entry(abi.EXTEND_ENTRY.pack(ticket, 0, abi.EXTEND_NOTE), b"", has_extra=True, note=note)
+        result = self._add_batch([entry], 0, 0, abi.IOC_EXTEND)[0]
+        if result == -errno.EOPNOTSUPP:
+            raise error(errno.EOPNOTSUPP, self._label, None, "a note needs a queue that was created with values")
+        if result < 0:
+            raise error(-result, self._label)
 
     def forget(self, key: Key) -> int:
         """Sets the requeues of a key to 0. Returns what they were."""
@@ -917,8 +932,8 @@ class Queue:
         the values and the notes, too.
         """
         after = 0
-        flags = abi.LIST_VALUES | abi.LIST_NOTES if values else 0
-        room = _VALUE_ROOM if values else _KEY_ROOM + _PAGE * _ROOM_EACH
+        flags = _LIST_BOTH if values else 0
+        room = _NOTE_ROOM if values else _KEY_ROOM + _PAGE * _ROOM_EACH
         while True:
             page, after = self._page(flags, after, states, b"", _PAGE, room)
             yield from page
@@ -926,10 +941,10 @@ class Queue:
                 return
 
     def find(self, key: Key, *, value: bool = False) -> Listed | None:
-        """The state of one key, on request with its value and its note; None if the queue does not know it."""
+        """The state of one key, with its value and its note if value is true; None if the queue does not know it."""
         try:
-            flags = abi.LIST_KEY | (abi.LIST_VALUES | abi.LIST_NOTES if value else 0)
-            page, _ = self._page(flags, 0, State.ALL, key_bytes(key), 1, _VALUE_ROOM if value else _KEY_ROOM)
+            page, _ = self._page(abi.LIST_KEY | (_LIST_BOTH if value else 0), 0, State.ALL, key_bytes(key), 1,
+                                 _NOTE_ROOM if value else _KEY_ROOM)
         except NotFound:
             return None
         return page[0] if page else None
@@ -950,9 +965,9 @@ class Queue:
             page.append(listed)
         return page, struct.unpack_from("=Q", args, abi.LIST_ITEMS_ARGS.offsets["after"])[0]
 
-    def dead(self) -> list[Listed]:
-        """The dead letters, the oldest death first."""
-        return sorted(self.items(State.DEAD), key=lambda item: item.sort_key)
+    def dead(self, *, values: bool = False) -> list[Listed]:
+        """The dead letters, the oldest death first. values fetches their values, and their notes, which say why."""
+        return sorted(self.items(State.DEAD, values=values), key=lambda item: item.sort_key)
 
     # ---- Changes ----
 
@@ -1012,12 +1027,14 @@ class Queue:
     async def aadd(self, key: Key, *, delay: Seconds | None = None, at: Seconds | None = None,
                    mode: Mode = Mode.EARLIER, priority: int | None = None, rate_limited: bool = False,
                    value: Key | None = None, keep_value: bool = False, group: Key | None = None,
-                   debounce: Seconds | None = None, end_wait: bool = False, timeout: Seconds | None = None) -> Added:
+                   debounce: Seconds | None = None, end_wait: bool = False, note: Key | None = None,
+                   timeout: Seconds | None = None) -> Added:
         """add() for asyncio. It waits for room by default, for ever; add() itself never waits without a timeout.
 
         If it is cancelled the key may have been added all the same. Adds of blocked threads may overtake it.
         """
-        entry = _entry_of(key, delay, at, mode, priority, rate_limited, value, keep_value, group, debounce, end_wait)
+        entry = _entry_of(key, delay, at, mode, priority, rate_limited, value, keep_value, group, debounce, end_wait,
+                          note)
         span = None if timeout is None else from_ns(nanoseconds(timeout, "timeout"))
 
         def attempt() -> Added:

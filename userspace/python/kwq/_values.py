@@ -80,7 +80,7 @@ class Mode(enum.IntEnum):
     LATER = abi.ADD_LATER              # the later time
 
 
-def key_bytes(key: Key) -> bytes:
+def key_bytes(key: Key, what: str = "a key") -> bytes:
     """A key as bytes: text becomes UTF-8, with lone surrogates for other bytes as in file names."""
     if isinstance(key, bytes):
         return key
@@ -88,7 +88,15 @@ def key_bytes(key: Key) -> bytes:
         return key.encode("utf-8", "surrogateescape")
     if isinstance(key, (bytearray, memoryview)):
         return bytes(key)
-    raise TypeError(f"a key is bytes or str, not {type(key).__name__}")
+    raise TypeError(f"{what} is bytes or str, not {type(key).__name__}")
+
+
+def note_bytes(note: Key) -> bytes:
+    """A note as bytes."""
+    raw = key_bytes(note, "a note")
+    if len(raw) > abi.NOTE_MAX:
+        raise ValueError(f"a note has up to {abi.NOTE_MAX} bytes, not {len(raw)}: shorten it")
+    return raw
 
 
 def key_text(key: bytes) -> str:

@@ -103,7 +103,8 @@ _ERRORS: dict[int, tuple[type[Error], str]] = {
     errno.EDQUOT: (QuotaExceeded, "the owner's quota, or that of the caller's calls, is used up"),
     errno.EEXIST: (Exists, "a queue has this name already"),
     errno.EINVAL: (InvalidArgument, "an argument is not valid"),
-    errno.EMSGSIZE: (InvalidArgument, "too long: a key has 1 to 4096 bytes, a value up to 65536, a group up to 255"),
+    errno.EMSGSIZE: (InvalidArgument, "too long: a key has 1 to 4096 bytes, a value up to 65536, a note up to"
+                     " 4096, a group up to 255"),
     errno.ENAMETOOLONG: (InvalidArgument, "a name has 1 to 255 bytes"),
     errno.ENODEV: (NoDevice, "there is no /dev/kwq: load the module with 'modprobe kwq'"),
     errno.ENOENT: (NotFound, "there is no such queue or key"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import collections.abc
 import concurrent.futures
-import contextlib
 import errno
 import functools
 import inspect
@@ -18,11 +17,11 @@ import socket
 import sys
 import threading
 import time
-import traceback
 from types import FrameType
 from typing import Any, Awaitable, Callable, Iterable, Union, get_args
 
 from ._item import Item, OnError
+from ._log import say as _say
 from ._queue import Queue
 from ._values import Added, Rights, Seconds, from_ns, nanoseconds
 from .errors import Empty, Error, ShutDown
@@ -30,12 +29,8 @@ from .errors import Empty, Error, ShutDown
 #: The function of a worker. A coroutine function makes tasks of asyncio do the work, and any other one threads.
 Handler = Union[Callable[[Item], object], Callable[[Item], Awaitable[object]]]
 
-_log = logging.getLogger("kwq")
 _SIGNALS: tuple[signal.Signals, ...] = (signal.SIGTERM, signal.SIGINT)
 _FATES = get_args(OnError)
-
-# How much of a traceback a note has.
-_NOTE_BYTES = 1024
 # All of these are in seconds. A handler without a timeout counts as hanging after so long. That is also how often the
 # worker says that handlers hang, and it looks more often.
 _LONG_RUN, _LOOK = 600.0, 10.0
@@ -55,6 +50,10 @@ class Worker:
     included, and then on_error decides as in Item: by default the key is added again after the delay of the queue's
     limiters. on_error may also be a function, which gets the item and the exception and returns one of these words.
     A handler may finish its item itself.
+
+    In a queue with values a key that is retried or buried gets a note: the type and the text of the exception, and the
+    last lines of its traceback, up to 1 KiB. It takes the place of a note that the handler has left. If there is no
+    room for it, the key is retried or buried without a note, and only a debug message tells that.
 
     A task awaits what its handler returns. In a thread nobody can, so a handler that returns a coroutine, an iterator
     or a future has failed, and so has one that returns a list with one of these, because its work was not done.
@@ -189,29 +188,16 @@ class Worker:
         elif fate == "give_back":
             item.give_back()
         elif fate == "bury":
-            self._leave_note(item, exception)
-            item.bury()
+            item._retry_or_bury(True, exception)
         elif fate == "done":
             item.done(forget=False)
         else:
-            self._leave_note(item, exception)
             try:
-                if item.retry() is Added.DEAD:
+                if item._retry_or_bury(False, exception) is Added.DEAD:
                     _say(logging.ERROR, "%s: %r is a dead letter", self._queue.name, item.key)
             except ShutDown:
                 _say(logging.WARNING, "%s: %r has no retry: the queue is shut down", self._queue.name, item.key)
         return "failed"
-
-    def _leave_note(self, item: Item, exception: BaseException) -> None:
-        """Leaves why the handler failed with the item. What becomes of the item does not depend on it."""
-        lines = "".join(traceback.format_exception(exception)).encode(errors="replace").splitlines(keepends=True)
-        last = lines.pop()
-        while lines and len(last) + sum(map(len, lines)) > _NOTE_BYTES:
-            lines.pop(0)
-        try:
-            item.note(b"".join([*lines, last])[:_NOTE_BYTES])
-        except Error as refused:
-            _say(logging.DEBUG, "%s: %r has no note: %r", self._queue.name, item.key, refused)
 
     def _is_own_cancel(self, exception: BaseException) -> bool:
         """Whether the worker itself has cancelled the handler, and not somebody else a task that the handler awaits."""
@@ -606,17 +592,6 @@ class _Notify:
         """Tells the watchdog."""
         if self.period:
             self.tell("WATCHDOG=1")
-
-
-def _say(level: int, text: str, *values: object, exc_info: BaseException | None = None) -> None:
-    """Logs. A filter, a handler or a repr() that raises must not end what a thread does with its key."""
-    try:
-        _log.log(level, text, *values, exc_info=exc_info)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as failure:  # pylint: disable=broad-except
-        with contextlib.suppress(Exception):  # stderr may be a closed pipe
-            print(f"kwq: {text!r} cannot be logged: {type(failure).__name__}", file=sys.stderr)
 
 
 def _is_coroutine_function(function: object) -> bool:

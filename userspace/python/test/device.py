@@ -108,6 +108,9 @@ class Base(unittest.TestCase):
         self.addCleanup(remove)
         return queue
 
+    def note(self, queue, key):
+        return queue.find(key, value=True).note
+
     def keys(self, items):
         return [item.key for item in items]
 
@@ -381,32 +384,97 @@ class Adding(Base):
             self.queue().add("a", value="v")
 
     def test_notes(self):
-        """Q18: a worker says something of an item, and whoever lists the queue reads it"""
-        queue = self.queue(values=True, lease=LONG)
-        queue.add("a", value="v")
+        """Q18: notes, which an item, an add and the end of an item bring, and which lists have with the values"""
+        queue = self.queue(values=True)
+        queue.add("a", value="v", note="of an add")
+        with queue.get() as item:
+            self.assertEqual(self.note(queue, "a"), b"of an add")
+            item.note(b"half way")
+            self.assertEqual(self.note(queue, "a"), b"half way")
+            item.note("")
+            listed = queue.find("a", value=True)
+            self.assertEqual((listed.value, listed.note, listed.note_len), (b"v", b"", 0))
+        queue.add_many([kwq.Add("a", note="1"), kwq.Add("b", value="v", note=b"22"), "c"])
+        self.assertEqual({item.text: (item.value, item.note) for item in queue.items(values=True)},
+                         {"a": (b"", b"1"), "b": (b"v", b"22"), "c": (b"", b"")})
+        self.assertEqual({item.text: (item.value, item.note, item.note_len) for item in queue.items()},
+                         {"a": (None, None, 1), "b": (None, None, 2), "c": (None, None, 0)})
+        self.assertEqual(asyncio.run(queue.aadd("c", note="333")), Added.COALESCED)
+        self.assertEqual((self.note(queue, "c"), queue.find("c").note), (b"333", None))
+        retried, buried, _ = queue.get_many(3)
+        self.assertEqual(retried.retry(delay=60, note="later"), Added.WAITING)
+        self.assertEqual(buried.bury(note="never"), Finished.BURIED)
+        self.assertEqual((self.note(queue, "a"), [(dead.text, dead.note) for dead in queue.dead(values=True)]),
+                         (b"later", [("b", b"never")]))
+        self.assertEqual([dead.note for dead in queue.dead()], [None])
+
+    def test_longest_note(self):
+        """Q15, Q18: the longest note beside the longest value and the longest key"""
+        queue = self.queue(values=True, groups=True)
+        key, value, note = b"k" * abi.KEY_MAX, os.urandom(abi.VALUE_MAX), os.urandom(abi.NOTE_MAX)
+        queue.add(key, value=value, note=note, group="g" * abi.GROUP_MAX)
+        for listed in (queue.find(key, value=True), *queue.items(values=True)):
+            self.assertEqual((listed.key, listed.value, listed.note), (key, value, note))
+
+    def test_refused_notes(self):
+        """O4, Q18: a note that is refused changes nothing, and the item is still held"""
+        full, without = self.queue(values=True, max_bytes=20000), self.queue()
+        with self.assertRaises(kwq.Full):
+            for number in itertools.count():
+                full.add(str(number))
+        without.add("0")
+        for queue, kind, text in ((full, kwq.Full, "the queue is full"), (without, kwq.NotSupported, "without|values")):
+            item = queue.get()
+            long = "n" * 4096
+            for call in (item.note, lambda note: item.retry(note=note), lambda note: item.bury(note=note),
+                         lambda note: queue.add(item.key, note=note)):
+                with self.assertRaisesRegex(kind, text):
+                    call(long)
+                with self.assertRaisesRegex(ValueError, "up to 4096 bytes, not 4097: shorten it"):
+                    call(long + "n")
+                with self.assertRaisesRegex(TypeError, "a note is bytes or str"):
+                    call(5)
+                found = queue.find(item.key)
+                self.assertEqual((item.finished, found.state, found.note_len, found.requeues),
+                                 (False, State.PROCESSING, 0, 0))
+            item.done()
+            with self.assertRaises(kwq.Stale):
+                item.note("late")
+
+    def test_note_ends(self):
+        """Q18, O3: a note extends the lease, and ends with a run that ends well"""
+        queue = self.manual(values=True, lease=10)
+        queue.add("a")
         item = queue.get()
-        self.assertEqual((queue.find("a", value=True).note, queue.find("a").note), (b"", None))
-        item.note("half done")
-        self.assertEqual(queue.find("a", value=True).note, b"half done")
-        queue.note("a", b"\xff" * 4096)
-        self.assertEqual(queue.find("a", value=True).note, b"\xff" * 4096)
-        with self.assertRaisesRegex(kwq.InvalidArgument, "too long"):
-            item.note("n" * 4097)
-        item.note(b"")
-        self.assertEqual((queue.find("a", value=True).note, queue.find("a").note_len), (b"", 0))
-        item.note("why")
-        item.bury()
-        dead, = queue.items(State.DEAD, values=True)
-        self.assertEqual((dead.value, dead.note, dead.note_len), (b"v", b"why", 3))
-        other = self.queue(values=True)
-        self.assertEqual(other.restore([dead]), [Added.RESTORED])
-        self.assertEqual(other.find("a", value=True).note, b"why")
+        for _ in range(3):
+            queue.advance(9)
+            item.note("works")
+        queue.add("a")
+        item.done(forget=False)
+        self.assertEqual(self.note(queue, "a"), b"works")
+        item = queue.get()
+        queue.add("a")
+        item.done()
+        self.assertEqual(self.note(queue, "a"), b"")
+        item = queue.get()
+        queue.advance(10)
         with self.assertRaises(kwq.Stale):
             item.note("late")
-        item = self.queue()
-        item.add("a")
-        with self.assertRaisesRegex(kwq.NotSupported, "without this feature"):
-            item.get().note("n")
+        self.assertTrue(item.lost)
+
+    def test_note_of_a_block(self):
+        """Q18: a block that fails leaves a note with a key that is retried or buried"""
+        queue = self.queue(values=True)
+        for on_error, note in (("retry", True), ("bury", True), ("give_back", False), ("done", False)):
+            queue.add(on_error)
+            with self.assertRaises(ValueError), queue.get(on_error=on_error):
+                raise ValueError("bad")
+            found = queue.find(on_error, value=True)
+            if note:
+                self.assertRegex(found.note, rb"(?s)^ValueError: bad\n.*test_note_of_a_block\n.*raise ValueError")
+            elif found:
+                self.assertEqual(found.note, b"")
+                queue.remove(on_error)
 
     def test_groups(self):
         """Q16: groups take turns, and have a limit"""
@@ -730,10 +798,10 @@ class Whole(Base):
         """U8: what a listing had can be put back"""
         options = {"values": True, "groups": True}
         queue, other = self.manual(**options), self.manual(**options)
-        queue.add("ready", value="v", group="g", priority=3)
+        queue.add("ready", value="v", group="g", priority=3, note="n")
         queue.add("waits", delay=10, priority=5)
         queue.add("remembered", rate_limited=True)
-        queue.add("dead")
+        queue.add("dead", note="why")
         queue.advance(5)
         for _ in range(3):
             item = queue.get(0)
@@ -744,7 +812,10 @@ class Whole(Base):
             else:
                 kept = item
         with self.assertRaisesRegex(ValueError, "lacks its value"):
-            other.restore(queue.items())
+            other.restore([queue.find("ready")])
+        with self.assertRaisesRegex(ValueError, "lacks its note"):
+            other.restore(queue.dead())
+        self.assertEqual(list(other.items()), [])
         items = sorted(queue.items(values=True), key=lambda item: item.sort_key)
         self.assertEqual(set(other.restore(items)), {Added.RESTORED})
         kept.done()
@@ -753,6 +824,8 @@ class Whole(Base):
             "ready": State.READY | State.RETURNED, "waits": State.WAITING, "dead": State.DEAD,
             "remembered": State.REMEMBERED})
         self.assertEqual((found["ready"].value, found["ready"].group, found["ready"].priority), (b"v", b"g", 3))
+        self.assertEqual({key: item.note for key, item in found.items()},
+                         {"ready": b"n", "waits": b"", "dead": b"why", "remembered": b""})
         self.assertEqual((found["waits"].due_in, found["waits"].wait_priority, found["remembered"].requeues), (5, 5, 1))
         self.assertEqual(set(other.restore(items[:1])), {Added.COALESCED})
 
@@ -1604,13 +1677,18 @@ class Changes(Base):
         self.assertEqual(self.states(follower.changes()), {"b": State(0), "a": State.READY})
         worker.pause()
         self.assertTrue(follower.changes().of_queue)
-        worker.add("v", value=bytes(abi.VALUE_MAX), group="g")
+        worker.add("v", value=bytes(abi.VALUE_MAX), group="g", note="n" * abi.NOTE_MAX)
         changes = follower.changes(values=True)
         listed = changes.keys[0]
         self.assertEqual((listed.text, len(listed.value), listed.group, listed.change, changes.of_queue),
                          ("v", abi.VALUE_MAX, b"g", changes.number, False))
-        worker.forget("v")
-        self.assertIsNone(follower.changes().keys[0].value)
+        self.assertEqual(listed.note, b"n" * abi.NOTE_MAX)
+        worker.add("v", note="why")
+        listed = follower.changes().keys[0]
+        self.assertEqual((listed.value, listed.note, listed.note_len), (None, None, 3))
+        worker.add_many([kwq.Add("w", note="1"), kwq.Add("x", value="2")])
+        self.assertEqual([(listed.text, listed.value, listed.note) for listed in follower.changes(values=True).keys],
+                         [("w", b"", b"1"), ("x", b"2", b"")])
 
     def test_refused(self):
         """N8: queues without changes, and handles without rights"""
@@ -1799,38 +1877,6 @@ class Workers(Base):
         self.assertTrue(worker.run())
         self.assertEqual((len(seen), worker.done, queue.stat().dones), (40, 40, 40))
 
-    def test_notes(self):
-        """Q18: a key keeps why its handler failed, and a queue without room or without notes keeps the key"""
-        def handle(item):
-            raise ValueError(f"no size in {item.text}\n{'x' * 2000}" if item.text == "long" else "no size")
-        for handler in (handle, self.both(handle)):
-            handler = handler if handler is handle else [one for is_async, one in handler if is_async][0]
-            for on_error in "bury", "retry":
-                queue = self.queue(values=True, config=kwq.Config(dead_after=1))
-                queue.add("a")
-                queue.add("long")
-                worker = kwq.Worker(queue, handler, on_error=on_error)
-                thread = threading.Thread(target=worker.run)
-                thread.start()
-                until(lambda: queue.stat().dead == 2)
-                worker.stop()
-                thread.join()
-                notes = {item.text: item.note.decode() for item in queue.items(State.DEAD, values=True)}
-                self.assertTrue(notes["a"].startswith("Traceback"), notes)
-                self.assertTrue(notes["a"].endswith("ValueError: no size\n"), notes)
-                self.assertIn("in handle", notes["a"])
-                self.assertEqual(notes["long"], "x" * 1024)
-        for queue in self.queue(config=kwq.Config(dead_after=1)), self.queue(
-                values=True, max_bytes=260, config=kwq.Config(dead_after=1)):
-            queue.add("a")
-            worker = kwq.Worker(queue, handle)
-            thread = threading.Thread(target=worker.run)
-            thread.start()
-            until(lambda: queue.stat().dead == 1)
-            worker.stop()
-            thread.join()
-            self.assertEqual(next(iter(queue.items(State.DEAD))).note_len, 0)
-
     def test_dirty_after_shut_down(self):
         """Q8: it also handles a key that becomes ready again at its done"""
         queue = self.queue()
@@ -1916,6 +1962,95 @@ class Workers(Base):
             stop.run()
             found = queue.find("a")
             self.assertEqual(found and found.state, state)
+
+    def test_notes(self):
+        """Y2, Q18: a key that is retried or buried has a note of the exception, until a run ends well"""
+        def handle(item):
+            notes.append(self.note(queue, "a"))
+            item.note("begins")
+            if item.requeues == 2:
+                worker.stop()
+                return
+            raise ValueError(f"try {item.requeues}")
+        for _, handler in self.both(handle):
+            queue = self.queue(values=True, config=kwq.Config((kwq.FastSlow(0, 0, 0),)))
+            queue.add("a")
+            notes = []
+            worker = kwq.Worker(queue, handler)
+            self.assertTrue(self.run_to_its_end(worker))
+            self.assertEqual((notes[0], len(notes), self.ends(worker)), (b"", 3, (1, 2, 0, 0)))
+            for number, note in enumerate(notes[1:]):
+                self.assertRegex(note, rb"(?s)^ValueError: try %d\n.* in handle\n.*raise ValueError" % number)
+                self.assertNotIn(b"worker.py", note)
+            self.assertIsNone(queue.find("a"))
+
+    def test_notes_of_other_failures(self):
+        """Y2, Q18: so has one whose handler was too slow, or has returned work"""
+        async def hangs(item):
+            await asyncio.sleep(LONG)
+
+        def lost(item):
+            return iter("abc")
+        for handler, timeout, note in ((hangs, 0.01, rb"^TimeoutError\n(?s:.*) in hangs\n"),
+                                       (lost, None, rb"^TypeError: the handler returned <str\w*iterator.*\n$")):
+            queue = self.queue(values=True)
+            queue.add("a")
+
+            def bury(item, exception):
+                worker.stop()
+                return "bury"
+            worker = kwq.Worker(queue, handler, timeout=timeout, on_error=bury)
+            self.assertTrue(self.run_to_its_end(worker))
+            self.assertRegex(queue.dead(values=True)[0].note, note)
+
+    def test_refused_notes(self):
+        """Y2, Q18: without room for its note, and without notes, a key is retried or buried all the same"""
+        def handle(item):
+            worker.stop()
+            raise ValueError("x" * 600)
+
+        def refuse(number):
+            def add_batch(queue, entries, *arguments):
+                if any(entry.note for entry in entries):
+                    raise kwq.errors.error(number)
+                return self.add_batch(queue, entries, *arguments)
+            return unittest.mock.patch.object(Queue, "_add_batch", add_batch)
+        self.add_batch = Queue._add_batch
+        refusals = [(number, refuse(number)) for number in (
+            errno.EOPNOTSUPP, errno.ENOSPC, errno.EDQUOT, errno.EINVAL, errno.ENOMEM)]
+        for number, patch in [(None, contextlib.nullcontext()), *refusals]:
+            for fate, state in (("retry", State.WAITING), ("bury", State.DEAD)):
+                queue = self.queue(values=True, max_bytes=20000, config=kwq.Config((kwq.FastSlow(99, 99, 0),)))
+                with self.assertRaises(kwq.Full):
+                    for key in itertools.count():
+                        queue.add(str(key))
+                worker = kwq.Worker(queue, handle, on_error=fate)
+                with self.logged() as messages, patch:
+                    logging.getLogger("kwq").setLevel(logging.DEBUG)
+                    self.assertTrue(self.run_to_its_end(worker))
+                found = queue.find("0")
+                self.assertEqual((found.state, found.note_len, found.requeues, self.ends(worker)),
+                                 (state, 0, int(fate == "retry"), (0, 1, 0, 0)), (number, fate))
+                self.assertEqual([message for message in messages if "note" in message],
+                                 [f"None: b'0' has no note: {kwq.errors.error(number or errno.ENOSPC)}"])
+
+    def test_no_values(self):
+        """Y2, Q18: a queue without values is asked for no note, and an outbox without values takes the retry"""
+        def handle(item):
+            worker.stop()
+            raise ValueError
+        slow = kwq.Config((kwq.FastSlow(99, 99, 0),))
+        plain, outbox = self.queue(config=slow), self.queue(changes=True, config=slow)
+        plain.add("a")
+        front = self.queue(changes=True, values=True, outbox=outbox, config=slow)
+        front.restore([kwq.Listed(b"a")])
+        for queue, where, messages_wanted in ((plain, plain, 0), (front, outbox, 1)):
+            worker = kwq.Worker(queue, handle)
+            with self.logged() as messages:
+                logging.getLogger("kwq").setLevel(logging.DEBUG)
+                self.assertTrue(self.run_to_its_end(worker))
+            self.assertEqual((self.ends(worker), where.find("a").state), ((0, 1, 0, 0), State.WAITING))
+            self.assertEqual(sum("has no note" in message for message in messages), messages_wanted)
 
     def test_each_exception_fails(self):
         """Y2: any exception but KeyboardInterrupt is a failure: counted, logged, retried by the limiters, then dead"""

@@ -24,7 +24,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 import kwq  # noqa: E402
 import tap  # noqa: E402
 from kwq import _abi as abi  # noqa: E402
-from kwq import _limiters, _listed, _queue, _values  # noqa: E402
+from kwq import _limiters, _listed, _queue, _reason, _values  # noqa: E402
 from kwq.errors import error  # noqa: E402
 
 
@@ -172,7 +172,8 @@ class Adds(unittest.TestCase):
                 ({"delay": 1, "debounce": 5}, abi.ADD_AFTER | abi.ADD_REPLACE | abi.ADD_AT_MOST, 10**9),
                 ({"end_wait": True}, abi.ADD_END_WAIT, 0), ({"value": "v"}, abi.ADD_VALUE, 0),
                 ({"value": b"", "keep_value": True}, abi.ADD_VALUE | abi.ADD_KEEP_VALUE, 0),
-                ({"group": "g"}, abi.ADD_GROUP, 0)):
+                ({"group": "g"}, abi.ADD_GROUP, 0), ({"note": "n"}, abi.ADD_NOTE, 0),
+                ({"note": b"", "rate_limited": True}, abi.ADD_NOTE | abi.ADD_RATE_LIMITED, 0)):
             entry = self.entry(**arguments)
             self.assertEqual((entry["flags"], entry["time"]), (flags, time), arguments)
         entry = self.entry(priority=-32)
@@ -187,9 +188,12 @@ class Adds(unittest.TestCase):
                 ({"delay": 1, "debounce": 1, "mode": kwq.Mode.KEEP}, "no other mode"),
                 ({"keep_value": True}, "pass a value"),
                 ({"priority": 32}, "a priority is from -32 to 31, not 32"),
+                ({"note": "n" * 4097}, "a note has up to 4096 bytes, not 4097: shorten it"),
                 ({"delay": -1}, "delay is negative")):
             with self.assertRaisesRegex(ValueError, text):
                 self.entry(**arguments)
+        with self.assertRaisesRegex(TypeError, "a note is bytes or str, not int"):
+            self.entry(note=5)
 
     def test_restore(self):
         """Y1: an entry of a restore has no more than its state has"""
@@ -215,6 +219,68 @@ class Adds(unittest.TestCase):
         unknown = kwq.Listed(b"k", kwq.State.WAITING, dirty_for=None, dead_for=None)
         entry = dict(zip(abi.RESTORE_ENTRY.offsets, abi.RESTORE_ENTRY.unpack(_listed.pack_restored(unknown, 0))))
         self.assertEqual((entry["dirty_for"], entry["dead_for"]), (0, 0))
+
+
+class Reasons(unittest.TestCase):
+    @staticmethod
+    def reason(exception, depth=0):
+        """The reason of an exception that is raised by so many calls of calls."""
+        def fail(depth):
+            if depth:
+                fail(depth - 1)
+            raise exception
+        try:
+            fail(depth)
+        except BaseException as raised:  # pylint: disable=broad-except
+            return _reason.reason_of(raised)
+
+    def test_reason(self):
+        """Y2: a note has the exception first, and then the place where it was raised"""
+        first, *before = self.reason(ValueError("bad")).decode().splitlines()
+        self.assertEqual((first, before[0]), ("ValueError: bad", "Traceback (most recent call last):"))
+        self.assertIn("raise exception", before[-1])
+        self.assertEqual(_reason.reason_of(TypeError("no work")), b"TypeError: no work\n")
+        cause = KeyError("inner")
+        try:
+            raise RuntimeError("outer") from cause
+        except RuntimeError as raised:
+            lines = _reason.reason_of(raised).decode().splitlines()
+        self.assertEqual((lines[0], lines[1]), ("RuntimeError: outer", "KeyError: 'inner'"))
+
+    def test_long(self):
+        """Y2: a note has the last lines that fit into 1 KiB, and whole ones"""
+        for text, depth in (("bad", 500), ("\u00e4" * 3000, 50), ("\n".join(["line"] * 900), 50), ("x" * 5000, 0)):
+            reason = self.reason(ValueError(text), depth)
+            self.assertLessEqual(len(reason), 1024)
+            self.assertTrue(reason.startswith(b"ValueError: " + text.encode()[:3]))
+            self.assertTrue(reason.endswith(b"\n"))
+            self.assertIn("raise exception", reason.decode())
+            # Each later line is one of these, from its beginning to its end.
+            for line in reason.decode().splitlines()[1:]:
+                self.assertRegex(line, r"^(line|Traceback.*:|  File .*, in \w+|  \[Previous line.*times\]|"
+                                 r"    (fail\(depth.*\)|raise exception|[ ~^]+))$")
+
+    def test_any_exception(self):
+        """Y2: what cannot be described has no note, and file names that are no text are still UTF-8"""
+        class Mute(Exception):
+            def __str__(self):
+                raise SystemExit
+        self.assertIn(b"Mute", self.reason(Mute()))
+        self.assertIn(rb"FileNotFoundError: \udcff", self.reason(FileNotFoundError("\udcff")))
+        with unittest.mock.patch("traceback.TracebackException", side_effect=RecursionError):
+            self.assertIsNone(self.reason(ValueError()))
+
+
+class Listings(unittest.TestCase):
+    def test_values_and_notes(self):
+        """Q15, Q18: keys, groups, values and notes stand behind each other, and those not asked for do not"""
+        fields = dict.fromkeys(abi.LISTED.offsets, 0) | {
+            "state": int(kwq.State.READY), "key_len": 1, "group_len": 2, "value_len": 3, "note_len": 4}
+        raw = abi.LISTED.pack(*fields.values())
+        listed, end = _listed.unpack_listed(raw, b"-kggvvvnnnn-", 1, True)
+        self.assertEqual((listed.key, listed.group, listed.value, listed.note, end), (b"k", b"gg", b"vvv", b"nnnn", 11))
+        listed, end = _listed.unpack_listed(raw, b"-kgg-", 1, False)
+        self.assertEqual((listed.value, listed.value_len, listed.note, listed.note_len, end), (None, 3, None, 4, 4))
 
 
 class Limiters(unittest.TestCase):
