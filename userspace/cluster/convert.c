@@ -22,6 +22,7 @@ struct member_end convert_end(const struct local_event *event)
 		.requeues = event->work.requeues,
 		.abandoned = event->work.abandoned,
 		.priority = event->work.priority,
+		.note = event->work.note,
 	};
 }
 

@@ -13,11 +13,15 @@ static char *put(struct bytes *to, const struct bytes *from, char *at)
 	return at + from->len;
 }
 
+size_t work_bytes(const struct work *work)
+{
+	return work->key.len + work->value.len + work->group.len + work->note.len;
+}
+
 struct record *record_copy(const struct record *record)
 {
 	const struct work *work = &record->work;
-	size_t len = work->key.len + work->value.len + work->group.len;
-	struct record *copy = malloc(sizeof(*copy) + len);
+	struct record *copy = malloc(sizeof(*copy) + work_bytes(work));
 	char *at;
 
 	if (!copy)
@@ -28,7 +32,8 @@ struct record *record_copy(const struct record *record)
 	copy->nr_held = 0;
 	at = put(&copy->work.key, &work->key, (char *)(copy + 1));
 	at = put(&copy->work.value, &work->value, at);
-	put(&copy->work.group, &work->group, at);
+	at = put(&copy->work.group, &work->group, at);
+	put(&copy->work.note, &work->note, at);
 	return copy;
 }
 
@@ -54,7 +59,7 @@ bool token_less(struct token a, struct token b)
 	return a.epoch < b.epoch || (a.epoch == b.epoch && a.number < b.number);
 }
 
-static bool same_bytes(struct bytes a, struct bytes b)
+bool same_bytes(struct bytes a, struct bytes b)
 {
 	return a.len == b.len && (!a.len || !memcmp(a.at, b.at, a.len));
 }
@@ -63,5 +68,6 @@ bool same_work(const struct work *a, const struct work *b)
 {
 	return a->has_value == b->has_value && a->has_group == b->has_group &&
 	       a->priority == b->priority && a->requeues == b->requeues &&
-	       same_bytes(a->value, b->value) && same_bytes(a->group, b->group);
+	       same_bytes(a->value, b->value) && same_bytes(a->group, b->group) &&
+	       same_bytes(a->note, b->note);
 }

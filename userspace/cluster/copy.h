@@ -9,13 +9,17 @@
 
 /*
  * Returns a copy of @record in one block, which the caller frees, or NULL without memory. Key,
- * value and group are in the block. The copy has no machine and no list of held keys.
+ * value, group and note are in the block. The copy has no machine and no list of held keys.
  */
 struct record *record_copy(const struct record *record);
 
 /* The same for @work alone: all else in the record is zero. */
 struct record *work_copy(const struct work *work);
 
+/* How many bytes its key, value, group and note have. */
+size_t work_bytes(const struct work *work);
+
+bool same_bytes(struct bytes a, struct bytes b);
 bool same_hash(const struct key_hash *a, const struct key_hash *b);
 bool same_token(struct token a, struct token b);
 

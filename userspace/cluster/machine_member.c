@@ -11,6 +11,7 @@
 
 #include "../kwq/cmd.h"
 #include "../kwq/duration.h"
+#include "copy.h"
 
 /* A queue that has no room is asked again after this time. */
 #define FULL_PAUSE NS_PER_S
@@ -27,11 +28,6 @@ static void member_send(void *arg, const struct message *message)
 static bool is_add(enum record_kind kind)
 {
 	return kind == RECORD_ADD || kind == RECORD_TIMED;
-}
-
-static size_t size_of(const struct work *work)
-{
-	return work->key.len + work->group.len + work->value.len;
 }
 
 /*
@@ -65,11 +61,11 @@ static void member_publish(void *arg, uint64_t op, const struct record *record, 
 	if (!has_epochs(m, record))
 		return;
 	if (is_add(record->kind)) {
-		if (!has_room(m, &record->hash, size_of(&record->work))) {
+		if (!has_room(m, &record->hash, work_bytes(&record->work))) {
 			order_note(m, OWNER_MEMBER, op, false, -ENOSPC);
 			return;
 		}
-		engine_take_room(m->engine, size_of(&record->work));
+		engine_take_room(m->engine, work_bytes(&record->work));
 	}
 	order_publish(m, OWNER_MEMBER, op, record, expected);
 }

@@ -49,6 +49,7 @@ static void keep_waiting(struct record *result, const struct master_key *key,
 	result->work.priority = waiting->work.priority;
 	result->work.requeues = requeues;
 	result->valued = key_value_version(key);
+	result->noted = key_note_version(key);
 }
 
 /*
@@ -59,6 +60,7 @@ static bool make_retry(const struct master_key *key, const struct message *messa
 		       struct record *result)
 {
 	const struct record *waiting = waiting_retry(key);
+	static const struct versions none;
 	uint32_t requeues = message->outcome == OUTCOME_DONE ? 0 : message->work.requeues;
 
 	*result = (struct record){
@@ -68,6 +70,10 @@ static bool make_retry(const struct master_key *key, const struct message *messa
 		.valued = key->booking.valued,
 	};
 	result->work.requeues = requeues;
+	if (!result->work.note.len) {
+		result->work.note = key_work(key, &none).note;
+		result->noted = key_note_version(key);
+	}
 	if (message->outcome == OUTCOME_RETRY) {
 		result->state = RETRY_WAITING;
 		result->due = waiting && waiting->due < message->due ? waiting->due : message->due;
@@ -79,13 +85,16 @@ static bool make_retry(const struct master_key *key, const struct message *messa
 	}
 	if (waiting) {
 		keep_waiting(result, key, waiting);
-		return waiting->work.requeues != requeues || waiting->valued < result->valued;
+		return waiting->work.requeues != requeues || waiting->valued < result->valued ||
+		       note_version(waiting) != result->noted;
 	}
 	result->state = RETRY_REMEMBERED;
 	result->work.has_value = false;
 	result->work.has_group = false;
 	result->work.value.len = 0;
 	result->work.group.len = 0;
+	result->work.note.len = 0;
+	result->noted = 0;
 	return requeues != 0;
 }
 
@@ -98,19 +107,22 @@ static const struct record *granted_record(const struct master_key *key, enum re
 	return record && record->seq == *version_of(&versions, kind) ? record : NULL;
 }
 
-/* Whether @granted has a group that @beside lacks, or a newer value. */
-static bool has_more(const struct record *granted, const struct record *beside)
+/* Whether @granted has a group that @beside lacks, or a newer value or note. */
+static bool has_more(const struct master_key *key, const struct record *granted,
+		     const struct record *beside)
 {
 	if (granted->work.has_group && !beside->work.has_group)
+		return true;
+	if (note_version(granted) > note_version(beside) && !key_ends_note(key, granted))
 		return true;
 	return granted->work.has_value &&
 	       (!beside->work.has_value || value_version(granted) > value_version(beside));
 }
 
 /*
- * The granted records will be erased. An add or a timed add beside the run takes their value and
- * group, unless it has newer ones. An adder without a value may have merged with something older.
- * A worker's retry is a timed add that names neither.
+ * The granted records will be erased. An add or a timed add beside the run takes their value, group
+ * and note, unless it has newer ones. An adder without a value may have merged with something
+ * older. A worker's retry is a timed add that names neither value nor group.
  */
 static bool takes_from_run(const struct master_key *key, const struct record *beside)
 {
@@ -119,7 +131,7 @@ static bool takes_from_run(const struct master_key *key, const struct record *be
 	for (i = 0; i < KEY_RECORDS; i++) {
 		const struct record *granted = granted_record(key, i);
 
-		if (granted && has_more(granted, beside))
+		if (granted && has_more(key, granted, beside))
 			return true;
 	}
 	return false;
@@ -156,19 +168,22 @@ static bool make_beside(const struct master_key *key, enum record_kind kind,
 	const struct record *beside = key->records[kind];
 	static const struct versions none;
 	int priority = run_priority(key);
-	bool is_paid, keeps;
+	bool is_paid, keeps, has_old_note;
 
 	if (!beside || beside->seq <= *version_of(&versions, kind))
 		return false;
 	is_paid = kind == RECORD_TIMED && has_paid(key, beside);
 	keeps = beside->work.priority == KWQ_PRIORITY_NONE && priority;
-	if (!is_paid && !keeps && !takes_from_run(key, beside))
+	/* Its adder has merged with what the run was granted. */
+	has_old_note = beside->work.note.len && key_ends_note(key, beside);
+	if (!is_paid && !keeps && !has_old_note && !takes_from_run(key, beside))
 		return false;
 	*result = *beside;
 	result->work = key_work(key, &none);
 	result->work.priority = keeps ? priority : beside->work.priority;
 	result->work.requeues = beside->work.requeues;
 	result->valued = key_value_version(key);
+	result->noted = key_note_version(key);
 	if (is_paid) {
 		result->past = NEVER;
 		result->through = 0;
@@ -230,7 +245,8 @@ static bool will_do(const struct booking *booking, const struct record *there)
 	if (booking->stage != STAGE_RETRY)
 		return true;
 	return there->state == wanted->state && there->due == wanted->due &&
-	       there->valued == wanted->valued && same_work(&there->work, &wanted->work);
+	       there->valued == wanted->valued && there->noted == wanted->noted &&
+	       same_work(&there->work, &wanted->work);
 }
 
 static void result_was_read(struct master *master, struct op *op, enum op_result result,
@@ -441,6 +457,9 @@ static void begin(struct master *master, struct master_key *key, const struct me
 	struct record result;
 
 	key_begin_end(key);
+	/* Only a run that ends well ends the note of an earlier failure. */
+	if (message->outcome != OUTCOME_DONE)
+		booking->noted = 0;
 	if (!make_retry(key, message, &result)) {
 		advance(master, key);
 		return;

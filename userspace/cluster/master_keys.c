@@ -129,6 +129,36 @@ uint64_t key_value_version(const struct master_key *key)
 	return last;
 }
 
+/* Before the end the note belongs to the run, whose grant may have to be repeated. */
+bool key_ends_note(const struct master_key *key, const struct record *record)
+{
+	return key->booking.stage != STAGE_NONE && note_version(record) <= key->booking.noted;
+}
+
+static const struct record *newest_note(const struct master_key *key)
+{
+	const struct record *newest = NULL;
+	uint64_t last = 0;
+	int i;
+
+	for (i = 0; i < KEY_RECORDS; i++) {
+		const struct record *record = key->records[i];
+
+		if (!record || note_version(record) <= last || key_ends_note(key, record))
+			continue;
+		newest = record;
+		last = note_version(record);
+	}
+	return newest;
+}
+
+uint64_t key_note_version(const struct master_key *key)
+{
+	const struct record *newest = newest_note(key);
+
+	return newest ? note_version(newest) : 0;
+}
+
 /*
  * The value of the last add wins, and the group of the last one, whatever becomes of their records.
  */
@@ -170,10 +200,13 @@ static void take_counts(struct work *work, const struct record *record, bool *is
 struct work key_work(const struct master_key *key, const struct versions *versions)
 {
 	const struct record *retry = key->records[RECORD_RETRY];
+	const struct record *note = newest_note(key);
 	struct work work = { .abandoned = key->abandoned };
 	bool is_set = false;
 
 	take_values(&work, key);
+	if (note)
+		work.note = note->work.note;
 	if (versions->add && key->records[RECORD_ADD])
 		take_counts(&work, key->records[RECORD_ADD], &is_set);
 	if (versions->timed && key->records[RECORD_TIMED])
@@ -284,23 +317,21 @@ static void raise(uint64_t *version, uint64_t to)
 }
 
 /*
- * The version of the value that was granted. Of a grant of an older master, this one knows the
- * versions, and those of their records that were not replaced.
+ * The version of the value, or of the note, that an older master has granted. This one knows the
+ * versions of the grant, and those of their records that were not replaced.
  */
-static uint64_t value_granted(const struct master *master, const struct master_key *key,
-			      struct token token, struct versions versions)
+static uint64_t granted_before(const struct master_key *key, struct versions versions,
+			       uint64_t (*version_in)(const struct record *record))
 {
 	uint64_t last = 0;
 	int i;
 
-	if (token.epoch == master->options.epoch)
-		return key_value_version(key);
 	for (i = 0; i < KEY_RECORDS; i++) {
 		const struct record *record = key->records[i];
 		uint64_t version = *version_of(&versions, i);
 
 		if (record && record->seq == version)
-			version = value_version(record);
+			version = version_in(record);
 		else if (i == RECORD_RETRY)
 			version = 0;
 		if (version > last)
@@ -312,11 +343,16 @@ static uint64_t value_granted(const struct master *master, const struct master_k
 void key_book(struct master *master, struct master_key *key, struct peer *holder,
 	      struct token token, const struct versions *versions)
 {
+	bool is_own = token.epoch == master->options.epoch;
+
 	key->booking = (struct booking){
 		.holder = holder,
 		.token = token,
 		.versions = *versions,
-		.valued = value_granted(master, key, token, *versions),
+		.valued = is_own ? key_value_version(key) :
+				   granted_before(key, *versions, value_version),
+		.noted = is_own ? key_note_version(key) :
+				  granted_before(key, *versions, note_version),
 		.priority = key_work(key, versions).priority,
 	};
 	key->is_booked = true;

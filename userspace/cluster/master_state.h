@@ -51,6 +51,7 @@ enum stage {
  * @erased: a bit for each kind whose version is erased
  * @kind: of the record that is being written or erased
  * @valued: the version whose value was granted, 0 if that is unknown
+ * @noted: the same of the note. A run that ends well ends all notes up to this one.
  * @result: the record to write, or NULL
  * @base: the version that is to be replaced
  * @expected: what the publish expects
@@ -67,7 +68,7 @@ struct booking {
 	unsigned int erased;
 	enum record_kind kind;
 	struct record *result;
-	uint64_t base, expected, written, valued;
+	uint64_t base, expected, written, valued, noted;
 	uint64_t recall_at;
 	unsigned int recalls;
 	int priority;
@@ -213,6 +214,12 @@ struct versions key_covered(const struct master *master, const struct master_key
 
 /* The version of the newest add or timed add whose value the key has. */
 uint64_t key_value_version(const struct master_key *key);
+
+/* Whether the run that is being ended ends the note of @record, which may have none. */
+bool key_ends_note(const struct master_key *key, const struct record *record);
+
+/* The version of the newest note that the key has, 0 without one. */
+uint64_t key_note_version(const struct master_key *key);
 
 /* The contents of a grant of these versions. The bytes are the key's. */
 struct work key_work(const struct master_key *key, const struct versions *versions);

@@ -95,13 +95,15 @@ struct member_status {
 
 /*
  * How a job has ended. @due: wall time in ns, for OUTCOME_RETRY. @requeues, @priority: of the next
- * run. @abandoned: how many workers have died with the key, for OUTCOME_RETURNED.
+ * run. @abandoned: how many workers have died with the key, for OUTCOME_RETURNED. @note: what its
+ * worker said, for a RETRY and a DEAD key; if it is empty, the note of the key stays.
  */
 struct member_end {
 	enum outcome outcome;
 	uint64_t due;
 	uint32_t requeues, abandoned;
 	int priority;
+	struct bytes note;
 };
 
 /*

@@ -237,6 +237,7 @@ static void send_done(struct member *member, const struct holding *holding)
 		message.work = holding->work->work;
 		message.work.requeues = end->requeues;
 		message.work.priority = end->priority;
+		message.work.note = end->note;
 	}
 	member->ops->send(member->arg, &message);
 }
@@ -267,9 +268,35 @@ void keys_obey(struct member *member)
 	dones_tick(member);
 }
 
+/*
+ * The note of @how does not outlive the call, so it goes to where the one of the grant is. That one
+ * is no news to the master, which may have got a newer one beside the run.
+ */
+static bool take_note(struct member *member, struct holding *holding, const struct member_end *how)
+{
+	struct work work = holding->work->work;
+	struct record *copy;
+
+	holding->end.note.len = 0;
+	if (!how->note.len || same_bytes(how->note, work.note))
+		return true;
+	work.note = how->note;
+	copy = work_copy(&work);
+	if (!copy) {
+		member_fail(member);
+		return false;
+	}
+	free(holding->work);
+	holding->work = copy;
+	holding->end.note = copy->work.note;
+	return true;
+}
+
 static void end(struct member *member, struct holding *holding, const struct member_end *how)
 {
 	holding->end = *how;
+	if (!take_note(member, holding, how))
+		return;
 	set_state(member, holding, ENDED);
 	repeat_done(member, holding);
 }

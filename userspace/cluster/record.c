@@ -29,6 +29,8 @@ enum member {
 	PAST,
 	THROUGH,
 	VALUED,
+	NOTE,
+	NOTED,
 	STATE,
 	MACHINE,
 	TTL,
@@ -70,6 +72,8 @@ static const struct {
 	[PAST] = { "b", UNSIGNED, 0, UINT64_MAX },
 	[THROUGH] = { "w", UNSIGNED, 0, UINT64_MAX },
 	[VALUED] = { "j", UNSIGNED, 0, UINT64_MAX },
+	[NOTE] = { "nt", BYTES, 1, KWQ_NOTE_MAX },
+	[NOTED] = { "nj", UNSIGNED, 0, UINT64_MAX },
 	[STATE] = { "s", UNSIGNED, 0, RETRY_REMEMBERED },
 	[MACHINE] = { "m", TEXT, 1, MACHINE_MAX - 1 },
 	[TTL] = { "r", UNSIGNED, 1, RECORD_TTL_MAX },
@@ -89,16 +93,18 @@ static const struct {
 };
 
 #define BIT(member) (UINT32_C(1) << (member))
-#define WORK (BIT(KEY) | BIT(VALUE) | BIT(GROUP) | BIT(PRIORITY) | BIT(REQUEUES) | BIT(ABANDONED))
+#define WORK (BIT(KEY) | BIT(VALUE) | BIT(GROUP) | BIT(NOTE) | BIT(PRIORITY) | BIT(REQUEUES) | \
+	      BIT(ABANDONED))
+#define SOURCES (BIT(VALUED) | BIT(NOTED))
 
 struct kind_members {
 	uint32_t required, optional;
 };
 
 static const struct kind_members of_record[] = {
-	[RECORD_ADD] = { BIT(KEY), WORK | BIT(VALUED) },
-	[RECORD_TIMED] = { BIT(KEY) | BIT(DUE) | BIT(PAST) | BIT(THROUGH), WORK | BIT(VALUED) },
-	[RECORD_RETRY] = { BIT(KEY) | BIT(DUE) | BIT(STATE), WORK | BIT(VALUED) },
+	[RECORD_ADD] = { BIT(KEY), WORK | SOURCES },
+	[RECORD_TIMED] = { BIT(KEY) | BIT(DUE) | BIT(PAST) | BIT(THROUGH), WORK | SOURCES },
+	[RECORD_RETRY] = { BIT(KEY) | BIT(DUE) | BIT(STATE), WORK | SOURCES },
 	[RECORD_EPOCH] = { BIT(MACHINE) | BIT(EPOCH), 0 },
 	[RECORD_JOIN] = { BIT(MACHINE) | BIT(TTL), 0 },
 	[RECORD_BEAT] = { BIT(MACHINE) | BIT(EPOCH), BIT(DEAD) | BIT(CLASHES) | BIT(HELD) },
@@ -161,6 +167,8 @@ static void have_work(struct contents *c, const struct work *work)
 		have_bytes(c, VALUE, work->value);
 	if (work->has_group)
 		have_bytes(c, GROUP, work->group);
+	if (work->note.len)
+		have_bytes(c, NOTE, work->note);
 	if (work->priority) {
 		c->has |= BIT(PRIORITY);
 		c->priority = work->priority;
@@ -273,6 +281,7 @@ int record_encode(struct buffer *to, const struct record *record)
 	struct contents c = { .held = record->held, .nr_held = record->nr_held };
 
 	have_unless_0(&c, VALUED, record->valued);
+	have_unless_0(&c, NOTED, record->noted);
 	switch (record->kind) {
 	case RECORD_RETRY:
 		have_number(&c, STATE, record->state);
@@ -574,6 +583,8 @@ static void take_work(struct work *work, const struct contents *c)
 		work->value = c->bytes[VALUE];
 	if (work->has_group)
 		work->group = c->bytes[GROUP];
+	if (c->has & BIT(NOTE))
+		work->note = c->bytes[NOTE];
 }
 
 static const char *take_machine(struct record_memory *memory, const struct contents *c)
@@ -617,6 +628,7 @@ static int take_record(struct record *record, struct record_memory *memory,
 	record->past = c->numbers[PAST];
 	record->through = c->numbers[THROUGH];
 	record->valued = c->numbers[VALUED];
+	record->noted = c->numbers[NOTED];
 	record->state = c->numbers[STATE];
 	record->ttl = c->numbers[TTL];
 	record->epoch = c->numbers[EPOCH];
@@ -665,7 +677,7 @@ int record_decode(struct record *record, struct record_memory *memory, const str
 	if (err)
 		return err;
 	/* They name records that were there before. */
-	if (record->through >= seq || record->valued >= seq)
+	if (record->through >= seq || record->valued >= seq || record->noted >= seq)
 		return -EBADMSG;
 	return record_subject(expected, names, record) || strcmp(expected, subject) ? -EBADMSG : 0;
 }

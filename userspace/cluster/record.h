@@ -67,9 +67,9 @@ struct versions {
 	uint64_t add, timed, retry;
 };
 
-/* The contents of an add, a grant and a retry. */
+/* The contents of an add, a grant and a retry. Without a note, @note is empty. */
 struct work {
-	struct bytes key, value, group;
+	struct bytes key, value, group, note;
 	bool has_value, has_group;
 	int priority;		/* KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX */
 	uint32_t requeues, abandoned;
@@ -99,6 +99,8 @@ struct held {
  * @past, @through: TIMED: see timed.h
  * @valued: ADD, TIMED, RETRY: the version of the add or timed add whose value it has. 0: its own;
  *	RETRY: unknown
+ * @noted: the same for the note, also of a RETRY: the version of the record that brought it. 0: its
+ *	own
  * @machine: JOIN, BEAT, EPOCH
  * @ttl: JOIN: how long the machine may be silent, in ns
  * @epoch: EPOCH: this one, without its sequence number until it is stored; BEAT: the promised one,
@@ -110,7 +112,7 @@ struct record {
 	uint64_t seq;
 	struct key_hash hash;
 	struct work work;
-	uint64_t due, past, through, valued;
+	uint64_t due, past, through, valued, noted;
 	enum retry_state state;
 	const char *machine;
 	bool is_dead, clashes;
@@ -135,7 +137,7 @@ enum outcome {
  * @is_hungry: ASK: a worker sleeps there
  * @untaken: ASK, DONE: how many keys the machine holds that no worker has taken
  * @work: GRANT; DONE: the same work with its new counts, if the outcome is RETRY, REMEMBERED or
- *	DEAD
+ *	DEAD, and with a note only if that is a new one
  */
 struct message {
 	enum message_kind kind;

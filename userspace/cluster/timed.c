@@ -12,6 +12,13 @@ uint64_t value_version(const struct record *record)
 	return record->valued || record->kind == RECORD_RETRY ? record->valued : record->seq;
 }
 
+uint64_t note_version(const struct record *record)
+{
+	if (!record->work.note.len)
+		return 0;
+	return record->noted ?: record->seq;
+}
+
 void merge_work(struct record *record, const struct record *there, enum value_policy policy)
 {
 	struct work *new = &record->work;
@@ -27,6 +34,10 @@ void merge_work(struct record *record, const struct record *there, enum value_po
 	if (old->has_group && !new->has_group) {
 		new->group = old->group;
 		new->has_group = true;
+	}
+	if (old->note.len && !new->note.len) {
+		new->note = old->note;
+		record->noted = note_version(there);
 	}
 	if (old->requeues > new->requeues)
 		new->requeues = old->requeues;

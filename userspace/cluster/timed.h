@@ -20,8 +20,8 @@ enum value_policy {
 
 /*
  * Merges @old, what is there, with its sequence number, into @new, what is added: the higher
- * priority, the later value and group, the counts of what is there. @new points into @old's bytes
- * afterwards where it took them.
+ * priority, the later value, group and note, the counts of what is there. @new points into @old's
+ * bytes afterwards where it took them.
  */
 void merge_work(struct record *new, const struct record *old, enum value_policy policy);
 
@@ -30,6 +30,12 @@ void merge_work(struct record *new, const struct record *old, enum value_policy 
  * value of the key.
  */
 uint64_t value_version(const struct record *record);
+
+/*
+ * The version of the record that brought the note of @record, 0 if it has none. The highest one is
+ * the note of the key.
+ */
+uint64_t note_version(const struct record *record);
 
 /*
  * Merges the times of @old, a timed record with its sequence number, into @new, whose due time is

@@ -41,7 +41,8 @@ static bool same_bytes(struct bytes a, struct bytes b)
 static bool same_work(const struct work *a, const struct work *b)
 {
 	return same_bytes(a->key, b->key) && same_bytes(a->value, b->value) &&
-	       same_bytes(a->group, b->group) && a->has_value == b->has_value &&
+	       same_bytes(a->group, b->group) && same_bytes(a->note, b->note) &&
+	       a->has_value == b->has_value &&
 	       a->has_group == b->has_group && a->priority == b->priority &&
 	       a->requeues == b->requeues && a->abandoned == b->abandoned;
 }
@@ -77,7 +78,8 @@ static bool same_record(const struct record *a, const struct record *b)
 {
 	return a->kind == b->kind && !memcmp(&a->hash, &b->hash, HASH_LEN) &&
 	       same_work(&a->work, &b->work) && a->due == b->due && a->past == b->past &&
-	       a->through == b->through && a->valued == b->valued && a->state == b->state &&
+	       a->through == b->through && a->valued == b->valued && a->noted == b->noted &&
+	       a->state == b->state &&
 	       same_machine(a->machine, b->machine) && a->is_dead == b->is_dead &&
 	       a->clashes == b->clashes && a->epoch == b->epoch && same_held(a, b);
 }
@@ -141,6 +143,7 @@ static void message_trip(const char *what, struct message message)
 
 static const struct work full = {
 	.key = { "key\0\xff", 5 }, .value = { "value", 5 }, .group = { "group", 5 },
+	.note = { "no\0te\xff", 6 },
 	.has_value = true, .has_group = true, .priority = KWQ_PRIORITY_MIN,
 	.requeues = UINT32_MAX, .abandoned = 3,
 };
@@ -148,11 +151,13 @@ static const struct work full = {
 static void test_records(void)
 {
 	static char key[KWQ_KEY_MAX], value[KWQ_VALUE_MAX], group[KWQ_GROUP_MAX];
+	static char note[KWQ_NOTE_MAX];
 	const struct work shortest = { .key = BYTES("k") };
 	const struct work longest = {
 		.key = { key, sizeof(key) },
 		.value = { value, sizeof(value) },
 		.group = { group, sizeof(group) },
+		.note = { note, sizeof(note) },
 		.has_value = true,
 		.has_group = true,
 		.priority = KWQ_PRIORITY_MAX,
@@ -183,6 +188,15 @@ static void test_records(void)
 			.kind = RECORD_RETRY, .work = full,
 			.due = 5, .state = RETRY_REMEMBERED, .valued = 6,
 		} },
+		{ "an add with the note of another", {
+			.kind = RECORD_ADD, .work = full, .noted = 6,
+		} },
+		{ "a timed add with the note of another", {
+			.kind = RECORD_TIMED, .work = full, .due = 5, .noted = 6,
+		} },
+		{ "a dead key with the note of another", {
+			.kind = RECORD_RETRY, .work = full, .state = RETRY_DEAD, .noted = 6,
+		} },
 		{ "an epoch", {
 			.kind = RECORD_EPOCH, .machine = "host.example-0123",
 			.epoch = epoch_of(RECORD_ELECTIONS_MAX, 7),
@@ -204,6 +218,7 @@ static void test_later_versions(void)
 	const struct record cases[] = {
 		{ .kind = RECORD_TIMED, .work = full, .due = 5, .past = 1, .through = 7 },
 		{ .kind = RECORD_ADD, .work = full, .valued = 7 },
+		{ .kind = RECORD_ADD, .work = full, .noted = 7 },
 		{ .kind = RECORD_RETRY, .work = full, .valued = UINT64_MAX },
 	};
 	char subject[SUBJECT_MAX];
@@ -380,7 +395,7 @@ static void test_missing(void)
 		const char *needs;
 		struct record record;
 	} records[] = {
-		{ "vk", { .kind = RECORD_ADD, .work = full, .valued = 6 } },
+		{ "vk", { .kind = RECORD_ADD, .work = full, .valued = 6, .noted = 6 } },
 		{ "vktbw", { .kind = RECORD_TIMED, .work = full, .valued = 6 } },
 		{ "vkts", { .kind = RECORD_RETRY, .work = full, .valued = 6 } },
 		{ "vme", { .kind = RECORD_EPOCH, .machine = "m" } },
@@ -437,6 +452,9 @@ static void test_limits(void)
 	record.work.has_group = true;
 	record.work.group = (struct bytes){ longer, KWQ_GROUP_MAX + 1 };
 	is_number(record_encode(&buffer, &record), -EINVAL, "and such a group");
+	record.work = work;
+	record.work.note = (struct bytes){ longer, KWQ_NOTE_MAX + 1 };
+	is_number(record_encode(&buffer, &record), -EINVAL, "and such a note");
 	record.work = work;
 	record.work.priority = KWQ_PRIORITY_MAX + 1;
 	is_number(record_encode(&buffer, &record), -EINVAL, "and such a priority");
@@ -498,6 +516,9 @@ static void test_hostile(void)
 		{ "a3617601616b416b61706131", -EBADMSG, "with a priority that is text" },
 		{ "a3617601616b416b61711b0000000100000000", -EBADMSG, "with 2^32 requeues" },
 		{ "a3617601616b416b617120", -EBADMSG, "with -1 requeues" },
+		{ "a3617601616b416b626e7441ff", 0, "with a note" },
+		{ "a3617601616b416b626e7440", -EBADMSG, "with an empty note" },
+		{ "a3617601616b416b626e74616e", -EBADMSG, "with a note that is text" },
 		{ "a2617602616b416b", -EPROTONOSUPPORT, "of version 2" },
 		{ "a2617602616bff", -EPROTONOSUPPORT, "of version 2, whatever follows" },
 		{ "a2617600616b416b", -EBADMSG, "of version 0" },
@@ -534,6 +555,19 @@ static void test_hostile(void)
 	is_number(record.work.priority, -1, "the priority is -1");
 	decode_hex("a4617601616b416b617405616505", &record);
 	ok(!record.due && !record.epoch, "members of other kinds have no effect");
+}
+
+/* Programs that know no notes write and read the same bytes. */
+static void test_without_note(void)
+{
+	static const uint8_t bytes[] = { 0xa2, 0x61, 'v', 1, 0x61, 'k', 0x41, 'k' };
+	struct record record = { .kind = RECORD_ADD, .work = { .key = BYTES("k") } };
+
+	ok(!record_encode(&buffer, &record) && buffer.len == sizeof(bytes) &&
+	   !memcmp(buffer.bytes, bytes, sizeof(bytes)),
+	   "an add without a note has no member for it");
+	ok(!decode_hex("a2617601616b416b", &record) && !record.work.note.len && !record.noted,
+	   "an add of an older program has no note");
 }
 
 /* Nested as deeply as a message can be. */
@@ -798,6 +832,7 @@ int main(void)
 	test_done_without_key();
 	test_limits();
 	test_hostile();
+	test_without_note();
 	test_depth();
 	test_subjects();
 	test_mangled();

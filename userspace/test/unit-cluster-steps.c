@@ -30,12 +30,12 @@ enum what {
 
 /*
  * @number: PUBLISH: what is expected; ERASE: the sequence number; LEASE: its end; ADDED: the add
- * @to, @value: of the record or the message
+ * @to, @value, @note: of the record or the message
  */
 struct said {
 	enum what what;
 	uint64_t op, number;
-	char to[TEXT], value[TEXT];
+	char to[TEXT], value[TEXT], note[TEXT];
 	struct record record;
 	struct message message;
 	struct held held[MOST_HELD];
@@ -125,6 +125,7 @@ static void say_message(const char *to, const struct message *message)
 	one->message = *message;
 	copy_text(one->to, to, strlen(to));
 	copy_text(one->value, message->work.value.at ?: "", message->work.value.len);
+	copy_text(one->note, message->work.note.at ?: "", message->work.note.len);
 }
 
 static void say_publish(void *arg, uint64_t op, const struct record *record, uint64_t expected)
@@ -138,6 +139,7 @@ static void say_publish(void *arg, uint64_t op, const struct record *record, uin
 	if (record->machine)
 		copy_text(one->to, record->machine, strlen(record->machine));
 	copy_text(one->value, record->work.value.at ?: "", record->work.value.len);
+	copy_text(one->note, record->work.note.at ?: "", record->work.note.len);
 	if (record->nr_held > MOST_HELD)
 		abort();
 	if (record->nr_held)
@@ -869,6 +871,167 @@ static void test_value_of_a_promise(void)
 	end_master();
 }
 
+/* @noted: the version of the record that brought the note, 0 if that is its own */
+static void has_note(enum record_kind kind, uint64_t seq, const char *note, uint64_t noted,
+		     uint64_t due)
+{
+	struct record record = {
+		.kind = kind, .seq = seq, .hash = key, .work = work_with("x"), .noted = noted,
+		.due = due, .past = NEVER, .valued = kind == RECORD_RETRY ? seq - 1 : 0,
+	};
+
+	record.work.note = (struct bytes){ note, strlen(note) };
+	master_record(master, &record, now);
+}
+
+static void fails(const char *machine, enum outcome outcome, const char *note)
+{
+	struct message message = done_of(machine, granted(machine), outcome);
+
+	message.due = outcome == OUTCOME_RETRY ? WALL + 60 * SECOND : 0;
+	message.work = work_with("x");
+	message.work.requeues = 1;
+	message.work.note = (struct bytes){ note, strlen(note) };
+	master_message(master, &message, now);
+}
+
+/* The last publish is of this kind, with this note, which is of this version. */
+static bool notes(enum record_kind kind, const char *note, uint64_t noted)
+{
+	const struct said *one = last(PUBLISH);
+
+	return one && one->record.kind == kind && !strcmp(one->note, note) &&
+	       one->record.noted == noted;
+}
+
+static bool is_granted_note(const char *to, const char *note)
+{
+	const struct said *grant = last_message(MESSAGE_GRANT, to);
+
+	return grant && !strcmp(grant->note, note);
+}
+
+/* Q18: why the last run failed. A worker's retry is a timed add. */
+static void test_note_of_a_retry(void)
+{
+	const uint64_t due = WALL + 60 * SECOND;
+
+	begin_serving();
+	has_note(RECORD_ADD, 6, "", 0, 0);
+	asks("a", 0);
+	has_note(RECORD_TIMED, 7, "why", 0, due);
+	fails("a", OUTCOME_REMEMBERED, "");
+	ok(last_record(RECORD_RETRY) && !strcmp(last_record(RECORD_RETRY)->note, ""),
+	   "Q18: a count that is remembered has no note");
+	gets(PUBLISH, OP_OK, 8);
+	has_note(RECORD_RETRY, 8, "", 0, 0);
+	gets(ERASE, OP_OK, 0);
+	tick(due - now.wall);
+	asks("b", 0);
+	ok(is_granted_note("b", "why"), "Q18: the note of a retry comes to the next machine");
+	fails("b", OUTCOME_RETRY, "worse");
+	ok(notes(RECORD_RETRY, "worse", 0), "Q18: the note of its end takes its place");
+	end_master();
+}
+
+/* The letter of a death has the last note, from wherever. */
+static void dies_with(const char *note, const char *wanted, uint64_t noted, const char *what)
+{
+	begin_serving();
+	has_note(RECORD_ADD, 6, "old", 0, 0);
+	asks("a", 0);
+	ok(is_granted_note("a", "old"), "a key with a note");
+	has_note(RECORD_TIMED, 7, "newer", 0, WALL + 60 * SECOND);
+	asks("a", 0);
+	ok(is_granted_note("a", "newer"), "a grant that is repeated has the last one");
+	fails("a", OUTCOME_DEAD, note);
+	ok(notes(RECORD_RETRY, wanted, noted), "Q18: %s", what);
+	end_master();
+}
+
+static void test_note_of_a_death(void)
+{
+	struct record late = {
+		.kind = RECORD_RETRY, .seq = 7, .hash = key, .work = work_with("x"), .valued = 6,
+		.state = RETRY_DEAD,
+	};
+
+	dies_with("why", "why", 0, "a dead key tells why");
+	dies_with("", "newer", 7, "a dead key that tells nothing has the last note");
+	begin_serving();
+	has_add(6, "x");
+	asks("a", 0);
+	fails("a", OUTCOME_DEAD, "why");
+	gets(PUBLISH, OP_WRONG_SEQUENCE, 0);
+	late.work.requeues = 1;
+	master_read(master, last(READ)->op, OP_OK, &late, now);
+	ok(count(PUBLISH) == 2 && notes(RECORD_RETRY, "why", 0),
+	   "Q18: a late dead letter does not replace the note of this run");
+	end_master();
+}
+
+/* An adder without a note has merged with the add of the run. */
+static void test_note_of_a_merged_add(void)
+{
+	begin_serving();
+	has_note(RECORD_ADD, 6, "old", 0, 0);
+	asks("a", 0);
+	has_note(RECORD_ADD, 8, "old", 6, 0);
+	ends("a", granted("a"));
+	ok(notes(RECORD_ADD, "", 0), "Q18: a run that ends well ends the note of its add");
+	gets(PUBLISH, OP_OK, 9);
+	has_note(RECORD_ADD, 9, "", 0, 0);
+	asks("b", 0);
+	ok(is_granted_note("b", ""), "so the next run has none");
+	end_master();
+
+	begin_serving();
+	has_note(RECORD_ADD, 6, "old", 0, 0);
+	asks("a", 0);
+	has_note(RECORD_ADD, 8, "why", 0, 0);
+	ends("a", granted("a"));
+	ok(!count(PUBLISH), "Q18: a later note stays");
+	end_master();
+
+	begin_serving();
+	has_note(RECORD_ADD, 6, "old", 0, 0);
+	asks("a", 0);
+	has_note(RECORD_TIMED, 8, "", 0, WALL + 60 * SECOND);
+	fails("a", OUTCOME_REMEMBERED, "");
+	gets(PUBLISH, OP_OK, 9);
+	has_note(RECORD_RETRY, 9, "", 0, 0);
+	ok(notes(RECORD_TIMED, "old", 6), "Q18: a retry without a note keeps that of its run");
+	end_master();
+}
+
+/* A retry that waits beside the run has the note that the run was granted. */
+static void test_note_of_a_waiting_retry(void)
+{
+	begin_serving();
+	has_note(RECORD_ADD, 6, "", 0, 0);
+	has_note(RECORD_RETRY, 7, "old", 0, WALL + 60 * SECOND);
+	asks("a", 0);
+	ok(is_granted_note("a", "old"), "an add before the retry has its note");
+	ends("a", granted("a"));
+	ok(notes(RECORD_RETRY, "", 0), "Q18: and if that run ends well, the retry has none");
+	end_master();
+}
+
+/* The grant was an older master's. */
+static void test_note_of_a_promise(void)
+{
+	const struct held held = { key, { 1, 1 }, { .add = 6 } };
+
+	begin_master(2, 10);
+	joins("a", 1);
+	has_note(RECORD_ADD, 8, "old", 6, 0);
+	elects("c", 2, 10);
+	promises("a", 2, 11, &held);
+	ends("a", held.token);
+	ok(notes(RECORD_ADD, "", 0), "Q18: a new master knows that this note was granted");
+	end_master();
+}
+
 /* N4: what a machine had when it died. */
 static void test_death(void)
 {
@@ -1236,6 +1399,7 @@ static void member_starts(void *arg, const struct key_hash *hash, const struct w
 	one->record.hash = *hash;
 	one->message.token = token;
 	copy_text(one->value, work->value.at ?: "", work->value.len);
+	copy_text(one->note, work->note.at ?: "", work->note.len);
 }
 
 static void member_takes_back(void *arg, const struct key_hash *hash, struct token token)
@@ -2251,6 +2415,40 @@ static void test_timed_add_of_a_job(void)
 	end_member();
 }
 
+/* Returns the done of an end, whose note is gone after the call. */
+static const struct said *ends_with(enum outcome outcome, const char *note)
+{
+	struct message grant = {
+		.kind = MESSAGE_GRANT, .epoch = 1, .number = 1, .hash = key, .token = { 1, 1 },
+		.versions = { .add = 9 }, .work = work_with("x"),
+	};
+	char bytes[TEXT] = "";
+	struct member_end how = { .outcome = outcome, .requeues = 1 };
+
+	grant.work.note = (struct bytes){ "old", 3 };
+	begin_working();
+	member_message(member, &grant, now);
+	ok(!strcmp(last(START)->note, "old"), "Q18: a worker gets the note of the key");
+	member_taken(member, &key, grant.token, true, now);
+	copy_text(bytes, note, strlen(note));
+	how.note = (struct bytes){ bytes, strlen(note) };
+	member_ended(member, &key, grant.token, &how, now);
+	memset(bytes, '?', sizeof(bytes));
+	forget();
+	passes(REPEAT);
+	end_member();
+	return last_message(MESSAGE_DONE, NULL);
+}
+
+static void test_note_of_an_end(void)
+{
+	ok(!strcmp(ends_with(OUTCOME_DEAD, "why")->note, "why"),
+	   "Q18: the end tells why the run has failed, each time");
+	ok(!strcmp(ends_with(OUTCOME_DEAD, "old")->note, ""),
+	   "Q18: and nothing that the master knows");
+	ok(!strcmp(ends_with(OUTCOME_RETRY, "")->note, ""), "Q18: nor what nobody said");
+}
+
 int main(void)
 {
 	test_two_tokens();
@@ -2269,6 +2467,11 @@ int main(void)
 	test_value_of_an_add();
 	test_value_behind_an_erase();
 	test_value_of_a_promise();
+	test_note_of_a_retry();
+	test_note_of_a_death();
+	test_note_of_a_merged_add();
+	test_note_of_a_waiting_retry();
+	test_note_of_a_promise();
 	test_death();
 	test_losses_on_machines();
 	test_repeats();
@@ -2310,5 +2513,6 @@ int main(void)
 	test_worker_dies();
 	test_many_lost_grants();
 	test_timed_add_of_a_job();
+	test_note_of_an_end();
 	return done_testing();
 }

@@ -208,7 +208,8 @@ static void test_merged_work(void)
 		.seq = 7,
 		.work = {
 			.value = { "old", 3 }, .group = { "g", 1 },
-			.has_value = true, .has_group = true, .priority = 5,
+			.note = { "why", 3 }, .has_value = true, .has_group = true,
+			.priority = 5,
 		},
 	};
 	struct record new = {
@@ -216,6 +217,7 @@ static void test_merged_work(void)
 	};
 	struct record keeps = new;
 	struct record without = { .work = { .priority = 9 } };
+	struct record noted = { .work = { .note = { "now", 3 } } };
 
 	merge_work(&new, &old, VALUE_REPLACE);
 	ok(!memcmp(new.work.value.at, "new", 3) && !new.valued, "a later value wins");
@@ -227,6 +229,11 @@ static void test_merged_work(void)
 	merge_work(&without, &old, VALUE_REPLACE);
 	ok(without.work.has_value && without.valued == 7 && without.work.priority == 9,
 	   "an add without a value leaves it");
+	ok(without.work.note.len == 3 && !memcmp(without.work.note.at, "why", 3) &&
+	   without.noted == 7,
+	   "and the note, with its version");
+	merge_work(&noted, &old, VALUE_REPLACE);
+	ok(!memcmp(noted.work.note.at, "now", 3) && !noted.noted, "a later note wins");
 }
 
 int main(int argc, char **argv)

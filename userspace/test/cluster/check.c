@@ -59,6 +59,20 @@ static void coalesce(struct checked_add *a, struct checked_add *b, uint64_t wall
 		a->served_from = b->served_from;
 }
 
+struct bytes note_text(char text[16], int note)
+{
+	return (struct bytes){ text, note ? snprintf(text, 16, "note %d", note) : 0 };
+}
+
+/* Returns its number, or 0 if there is none. */
+static int give_note(struct sim *sim, struct checked_key *key)
+{
+	if (key->nr_notes + 1 == MOST_NOTES)
+		return 0;
+	key->notes[++key->nr_notes] = (struct checked_note){ .given = sim->now };
+	return key->nr_notes;
+}
+
 struct checked_add *check_add(struct machine *machine, int key, int priority, uint64_t due)
 {
 	struct sim *sim = machine->sim;
@@ -78,11 +92,14 @@ struct checked_add *check_add(struct machine *machine, int key, int priority, ui
 		.keeps = keeps,
 		.has_value = has_value,
 	};
+	/* As a worker's retry. Of adds that are published twice nobody knows the last one. */
+	if (sim->mode == MODE_CALM && add->value % 4 == 0)
+		add->note = give_note(sim, checked);
 	for (i = 0; due && i < checked->nr_adds - 1; i++)
 		coalesce(&checked->adds[i], add, wall);
-	sim_trace(sim, "%s %d of key %d priority %d due in %lld ms",
+	sim_trace(sim, "%s %d of key %d note %d priority %d due in %lld ms",
 		  !has_value ? "add without value" : keeps ? "keep" : "add",
-		  add->value, key, priority, due ? (long long)((due - wall) / MS) : 0LL);
+		  add->value, key, add->note, priority, due ? (long long)((due - wall) / MS) : 0LL);
 	return add;
 }
 
@@ -191,6 +208,41 @@ static bool has_lost_value(const struct checked_key *key, uint64_t granted)
 	return false;
 }
 
+static bool is_stored(const struct checked_note *note, uint64_t by)
+{
+	return note->acked && note->acked + SLACK < by;
+}
+
+/*
+ * The last note counts until a run ends well. It goes with a key that is done, too, unless that is
+ * added meanwhile. @since: when the key was granted
+ */
+static void check_note(struct sim *sim, int nr, struct bytes note, uint64_t since)
+{
+	const struct checked_key *key = &sim->keys[nr];
+	char text[16] = "";
+	int got = 0, i;
+
+	if (note.len < sizeof(text))
+		memcpy(text, note.at, note.len);
+	if (note.len && (sscanf(text, "note %d", &got) != 1 || got < 1 || got > key->nr_notes)) {
+		sim_fail(sim, "note: key %d has \"%s\"", nr, text);
+		return;
+	}
+	if (sim->mode == MODE_FAULTS)
+		return;
+	if (got && is_stored(&key->notes[got], key->well_since))
+		sim_fail(sim, "note: key %d has %d, and a run has ended well since", nr, got);
+	for (i = got + 1; i <= key->nr_notes; i++) {
+		const struct checked_note *later = &key->notes[i];
+
+		if (!is_stored(later, since) || key->over_at >= later->given)
+			continue;
+		if (!got || (key->notes[got].acked && key->notes[got].acked < later->given))
+			sim_fail(sim, "note: key %d has %d, not %d", nr, got, i);
+	}
+}
+
 /* Q18, Q12 */
 static void check_work(struct machine *machine, struct checked_key *key, const struct local *local)
 {
@@ -282,24 +334,27 @@ void check_start(struct machine *machine, struct local *local)
 	struct sim *sim = machine->sim;
 	struct checked_key *key = &sim->keys[local->key];
 
-	sim_trace(sim, "machine %d starts key %d, %llu.%llu, value %.*s", machine->index,
+	sim_trace(sim, "machine %d starts key %d, %llu.%llu, value %.*s, %.*s", machine->index,
 		  local->key, (unsigned long long)local->token.epoch,
 		  (unsigned long long)local->token.number, (int)local->work->work.value.len,
-		  (const char *)local->work->work.value.at);
+		  (const char *)local->work->work.value.at, (int)local->work->work.note.len,
+		  (const char *)local->work->work.note.at);
 	sim->runs++;
 	local->saw = key->world;
 	check_exclusive(machine, local);
 	check_work(machine, key, local);
+	check_note(sim, local->key, local->work->work.note, local->since);
 	check_requeues(machine, key, local);
 	check_reasons(machine, key, local);
 	check_group(sim, local->key);
 	key->last_start = sim->now;
 }
 
-void check_end(struct machine *machine, struct local *local, const struct member_end *end)
+int check_end(struct machine *machine, struct local *local, const struct member_end *end)
 {
 	struct sim *sim = machine->sim;
 	struct checked_key *key = &sim->keys[local->key];
+	bool fails = end->outcome == OUTCOME_RETRY || end->outcome == OUTCOME_DEAD;
 	int64_t due_in = end->due ? end->due - sim->now - WALL_AT_START : 0;
 
 	sim_trace(sim, "machine %d ends key %d: %d, due in %lld ms", machine->index, local->key,
@@ -310,6 +365,29 @@ void check_end(struct machine *machine, struct local *local, const struct member
 		key->retries[key->nr_retries++ % 8] = end->due;
 	else if (local->saw > key->seen)
 		key->seen = local->saw;
+	if (!fails)
+		key->over_at = sim->now;
+	key->ending.machine = machine->index;
+	key->ending.is_well = end->outcome == OUTCOME_DONE;
+	key->ending.since = local->since;
+	key->ending.note = fails && key->nr_ends % 3 ? give_note(sim, key) : 0;
+	return key->ending.note;
+}
+
+void check_confirmed(struct machine *machine, int nr)
+{
+	struct sim *sim = machine->sim;
+	struct checked_key *key = &sim->keys[nr];
+
+	if (key->ending.machine != machine->index)
+		return;
+	if (key->ending.note && !key->notes[key->ending.note].acked)
+		key->notes[key->ending.note].acked = sim->now;
+	/* A later master does not know of notes that wait beside what was granted. */
+	if (key->ending.is_well && sim->elected_at < key->ending.since)
+		key->well_since = key->ending.since;
+	key->ending.note = 0;
+	key->ending.is_well = false;
 }
 
 static bool has_sleeper(const struct sim *sim)
@@ -413,6 +491,10 @@ void check_quiet(struct sim *sim)
 		    (record->kind == RECORD_RETRY && record->state == RETRY_WAITING))
 			sim_fail(sim, "left in the stream: kind %d of key %d", record->kind,
 				 key_of(&record->hash));
+		if (record->kind == RECORD_RETRY && record->state == RETRY_DEAD)
+			check_note(sim, key_of(&record->hash), record->work.note, sim->now);
+		else if (record->work.note.len)
+			sim_fail(sim, "note: one is left of key %d", key_of(&record->hash));
 		dead += record->kind == RECORD_RETRY && record->state == RETRY_DEAD;
 		remembered += record->kind == RECORD_RETRY && record->state == RETRY_REMEMBERED;
 	}

@@ -137,11 +137,16 @@ static void taken_event(struct sim *sim, struct event *event)
 static void ended_event(struct sim *sim, struct event *event)
 {
 	struct machine *machine = event->machine;
+	char note[16];
 	const struct local_event told = {
 		.kind = LOCAL_ENDED,
 		.outcome = event->id,
 		.due = event->seq,
-		.work = { .requeues = event->op, .priority = (int)event->expected },
+		.work = {
+			.requeues = event->op,
+			.priority = (int)event->expected,
+			.note = note_text(note, event->tail),
+		},
 	};
 	const struct member_end end = convert_end(&told);
 
@@ -184,18 +189,20 @@ static void job_ends(struct sim *sim, struct event *event)
 	struct local *local = find_local(machine, key_of(&event->hash), event->token);
 	struct member_end end;
 	struct event *report;
+	int note;
 
 	/* The term has ended it, or its worker has died. */
 	if (!local || !local->worker || local->hand_outs != (int)event->seq)
 		return;
 	end = choose_end(machine, local);
-	check_end(machine, local, &end);
+	note = check_end(machine, local, &end);
 	report = machine_after(machine, sim_random(sim, MS), true, ended_event);
 	report->hash = event->hash;
 	report->token = event->token;
 	report->id = end.outcome;
 	report->seq = end.due;
 	report->op = end.requeues;
+	report->tail = note;
 	report->expected = (uint64_t)(int64_t)end.priority;
 	free_local(machine, local);
 	work_next(machine);
@@ -429,6 +436,8 @@ static void added(void *arg, uint64_t id)
 	add->copies &= ~(1U << machine->index);
 	if (!add->acked)
 		add->acked = sim->now;
+	if (add->note && !sim->keys[id % MOST_KEYS].notes[add->note].acked)
+		sim->keys[id % MOST_KEYS].notes[add->note].acked = sim->now;
 }
 
 static void send_to_machine(void *arg, const char *to, const struct message *message)
@@ -551,11 +560,9 @@ static void elected(void *arg, uint64_t epoch, uint64_t seq)
 	event->seq = seq;
 }
 
-/* Nothing depends on when the end of a key is known to be stored. */
 static void confirmed(void *arg, const struct key_hash *hash)
 {
-	(void)arg;
-	(void)hash;
+	check_confirmed(arg, key_of(hash));
 }
 
 static void submit_later(struct sim *sim, int key, int add);
@@ -563,7 +570,7 @@ static void submit_later(struct sim *sim, int key, int add);
 static void submit(struct machine *machine, int key, struct checked_add *check)
 {
 	struct sim *sim = machine->sim;
-	char name[16], value[16], group[16];
+	char name[16], value[16], group[16], note[16];
 	struct local_event told = {
 		.kind = LOCAL_ADD,
 		.hash = hash_of(key),
@@ -581,6 +588,7 @@ static void submit(struct machine *machine, int key, struct checked_add *check)
 	told.work = (struct work){
 		.key = { name, strlen(name) },
 		.value = { value, check->has_value ? strlen(value) : 0 },
+		.note = note_text(note, check->note),
 		.has_value = check->has_value,
 		.priority = check->due ? 0 : check->priority,
 	};

@@ -30,6 +30,7 @@ enum {
 	MOST_WORKERS = 4,
 	MOST_RUNS = 4000,
 	MOST_ADDS = 400,
+	MOST_NOTES = 400,
 	NAME_SIZE = 32,
 	ENDS = 32
 };
@@ -129,18 +130,32 @@ struct machine {
  * @copies: a bit for each machine that adds it still
  * @late_until: a machine that died may have sent it until then
  * @served_from: the first time at which a run serves it
+ * @note: the number of its note, 0 for none
  */
 struct checked_add {
 	uint64_t invoked, acked, late_until, due, served_from;
 	unsigned int copies;
-	int value, priority;
+	int value, priority, note;
 	bool is_served, keeps, has_value;
+};
+
+/*
+ * A note of a key, which has a number. @acked: 0 if it is not in the stream, as far as its machine
+ * knows.
+ */
+struct checked_note {
+	uint64_t given, acked;
 };
 
 /*
  * @world: goes up before each add
  * @seen: @world at the start of the last job that ended well
  * @running: how many jobs are at work
+ * @notes: from number 1 on
+ * @ending: the last end, until @machine knows that it is stored: its note, and whether it ended
+ *	well the run that was granted at @since
+ * @well_since: when the last run was granted that has ended well, as its machine knows
+ * @over_at: when the last job ended without a failure
  */
 struct checked_key {
 	int world, seen, running;
@@ -151,6 +166,14 @@ struct checked_key {
 	int nr_retries;
 	uint32_t requeues[ENDS];
 	int nr_ends, last_priority;
+	struct checked_note notes[MOST_NOTES];
+	int nr_notes;
+	struct {
+		int machine, note;
+		bool is_well;
+		uint64_t since;
+	} ending;
+	uint64_t well_since, over_at;
 	bool has_group, retry_has_value, came_back;
 	/* A machine died with it. */
 	uint64_t owed_at;
@@ -243,10 +266,13 @@ struct instant machine_now(const struct machine *machine);
 /* check.c */
 struct key_hash hash_of(int key);
 int key_of(const struct key_hash *hash);
+struct bytes note_text(char text[16], int note);
 struct checked_add *check_add(struct machine *machine, int key, int priority, uint64_t due);
 void check_granted(struct machine *machine, int key);
 void check_start(struct machine *machine, struct local *local);
-void check_end(struct machine *machine, struct local *local, const struct member_end *end);
+/* Returns the number of the note that the end brings, or 0. */
+int check_end(struct machine *machine, struct local *local, const struct member_end *end);
+void check_confirmed(struct machine *machine, int key);
 void check_often(struct sim *sim);
 void check_quiet(struct sim *sim);
 #endif /* KWQ_TEST_CLUSTER_SIM_H */

@@ -302,7 +302,7 @@ static void lost(struct sim *sim, struct event *event)
 
 static void trace_stored(struct sim *sim, const struct record *record)
 {
-	const struct bytes *value = &record->work.value;
+	const struct bytes *value = &record->work.value, *note = &record->work.note;
 
 	if (is_control(record->kind)) {
 		sim_trace(sim, "stored %llu kind %d machine %s dead %d epoch %llu",
@@ -310,9 +310,10 @@ static void trace_stored(struct sim *sim, const struct record *record)
 			  record->is_dead, (unsigned long long)record->epoch);
 		return;
 	}
-	sim_trace(sim, "stored %llu kind %d key %d, value %.*s, due %lld past %lld through %llu",
+	sim_trace(sim, "stored %llu kind %d key %d, value %.*s, %.*s of %llu, due %lld past %lld through %llu",
 		  (unsigned long long)sim->seq, record->kind, key_of(&record->hash),
-		  (int)value->len, (const char *)value->at,
+		  (int)value->len, (const char *)value->at, (int)note->len, (const char *)note->at,
+		  (unsigned long long)record->noted,
 		  (long long)(record->due - WALL_AT_START) / (long long)MS,
 		  (long long)(record->past - WALL_AT_START) / (long long)MS,
 		  (unsigned long long)record->through);
