@@ -38,6 +38,18 @@ void follower_settle(struct follower *f, struct page *page)
 	}
 }
 
+static bool has_notes(void)
+{
+	struct kwq_info info = { .size = sizeof(info) };
+
+	return !kwq_info(&info) && info.features & KWQ_FEATURE_NOTES;
+}
+
+uint32_t follower_list_flags(const struct follower *f)
+{
+	return KWQ_LIST_VALUES | (f->args.flags & KWQ_CHANGES_NOTES ? KWQ_LIST_NOTES : 0);
+}
+
 int follower_open(struct follower *f, struct kwq *q)
 {
 	struct page *page;
@@ -53,7 +65,8 @@ int follower_open(struct follower *f, struct kwq *q)
 	f->q = q;
 	f->args = (struct kwq_changes_args){
 		.size = sizeof(f->args),
-		.flags = KWQ_CHANGES_NONBLOCK | KWQ_CHANGES_VALUES,
+		.flags = KWQ_CHANGES_NONBLOCK | KWQ_CHANGES_VALUES |
+			 (has_notes() ? KWQ_CHANGES_NOTES : 0),
 		.after = number,
 		.batch = {
 			.entries = kwq_ptr(f->entries),
@@ -65,7 +78,7 @@ int follower_open(struct follower *f, struct kwq *q)
 	};
 	f->lists = true;
 	item_list_begin(&f->list, q, ALL_STATES);
-	item_list_with(&f->list, KWQ_LIST_VALUES);
+	item_list_with(&f->list, follower_list_flags(f));
 	return 0;
 }
 
@@ -141,7 +154,7 @@ int follower_next(struct follower *f, const struct kwq_listed **listed, const ch
 	entry = &f->entries[f->next++];
 	*listed = entry;
 	*bytes = f->at;
-	f->at += (size_t)entry->key_len + entry->group_len + entry->value_len;
+	f->at += item_list_bytes(entry, follower_list_flags(f));
 	/* The last entry of a page is handed out: only its entries keep it open. */
 	if (f->next == f->nr)
 		follower_page(f)->open--;

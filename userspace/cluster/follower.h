@@ -20,7 +20,7 @@ enum {
 		     KWQ_IS_REMEMBERED,
 	/* Entries in one page, at most. */
 	PAGE_ENTRIES = KWQ_BATCH_MAX,
-	/* Room for their keys, groups and values. */
+	/* Room for their keys, groups, values and notes. */
 	PAGE_BYTES = 1 << 20,
 };
 
@@ -70,7 +70,7 @@ void follower_close(struct follower *f);
  * follower_next() - the next item that has changed, or that was there at the beginning
  * @f: the follower
  * @listed: receives the item; its state is 0 if it is gone
- * @bytes: receives its key, group and value, valid until the next call
+ * @bytes: receives its key, group, value and note, valid until the next call
  *
  * The caller settles the entry later by follower_settle() with follower_page(). Each call also
  * tells the queue what is kept.
@@ -78,6 +78,9 @@ void follower_close(struct follower *f);
  * Return: 1 with an item, 0 without, or a negative errno value.
  */
 int follower_next(struct follower *f, const struct kwq_listed **listed, const char **bytes);
+
+/* The flags of a list that shows what the follower does: KWQ_LIST_VALUES, KWQ_LIST_NOTES. */
+uint32_t follower_list_flags(const struct follower *f);
 
 /* Whether follower_next() has an item that it fetched earlier. */
 bool follower_has_fetched(const struct follower *f);

@@ -202,7 +202,7 @@ static int read_again(struct local *l, struct added *added, struct local_event *
 	int ret;
 
 	item_list_begin(&l->one, added->follower->q, ALL_STATES);
-	item_list_with(&l->one, KWQ_LIST_VALUES);
+	item_list_with(&l->one, follower_list_flags(added->follower));
 	item_list_only(&l->one, added->key, added->key_len);
 	ret = item_list_next(&l->one, &listed, &bytes);
 	if (ret < 0 && ret != -ENOENT)

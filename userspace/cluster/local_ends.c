@@ -68,7 +68,7 @@ int ended_take_from_outbox(struct local *l, const void *key, size_t len,
 	int ret;
 
 	item_list_begin(&l->one, l->outbox.q, ALL_STATES);
-	item_list_with(&l->one, KWQ_LIST_VALUES);
+	item_list_with(&l->one, follower_list_flags(&l->outbox));
 	item_list_only(&l->one, key, len);
 	ret = item_list_next(&l->one, listed, bytes);
 	if (ret <= 0)
@@ -122,7 +122,7 @@ struct ended *ended_note(struct local *l, const struct granted *g, enum outcome 
 	return ended;
 }
 
-/* The outbox tells more of the end: its counts, value and group count. */
+/* The outbox tells more of the end: its counts, value, group and note count. */
 static int take_more(struct ended *ended, const struct kwq_listed *listed, const char *bytes)
 {
 	ended->more = malloc(item_bytes(listed));

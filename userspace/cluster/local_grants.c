@@ -78,7 +78,8 @@ static int restore_work(struct local *l, const struct work *work, uint64_t token
 	struct kwq_restore_entry entry = {
 		.key_len = work->key.len,
 		.flags = KWQ_ADD_TOKEN | (work->value.len ? KWQ_ADD_VALUE : 0) |
-			 (work->group.len ? KWQ_ADD_GROUP : 0),
+			 (work->group.len ? KWQ_ADD_GROUP : 0) |
+			 (work->note.len ? KWQ_ADD_NOTE : 0),
 		.state = is_lost_too_often(l, work) ? KWQ_IS_DEAD : KWQ_IS_READY,
 		.priority = work->priority,
 		.requeues = work->requeues,
@@ -87,12 +88,22 @@ static int restore_work(struct local *l, const struct work *work, uint64_t token
 	struct kwq_add_extra extra = {
 		.value = work->value.len ? kwq_ptr(work->value.at) : 0,
 		.group = work->group.len ? kwq_ptr(work->group.at) : 0,
+		.note = work->note.len ? kwq_ptr(work->note.at) : 0,
 		.value_len = work->value.len,
 		.group_len = work->group.len,
+		.note_len = work->note.len,
 		.token = token,
 	};
+	int ret = item_restore(l->queue.q, &entry, &extra, work->key.at);
 
-	return item_restore(l->queue.q, &entry, &extra, work->key.at);
+	/* The work matters more: a full queue has no room for a note, and others take none. */
+	if (ret < 0 && work->note.len) {
+		entry.flags &= ~KWQ_ADD_NOTE;
+		extra.note = 0;
+		extra.note_len = 0;
+		ret = item_restore(l->queue.q, &entry, &extra, work->key.at);
+	}
+	return ret;
 }
 
 static uint64_t token_of_workers(struct token token)

@@ -49,8 +49,8 @@ enum waits_for { WAITS_FOR_ALL, WAITS_FOR_OWN, WAITS };
  * @own: FOR_OWN: the change of the outbox's item of the key
  * @event: the end, as the item of QUEUE tells it
  * @state: of that item
- * @more: key, group and value of the outbox's item, if that one tells more; else NULL
- * @bytes: of its key, group and value
+ * @more: key, group, value and note of the outbox's item, if that one tells more; else NULL
+ * @bytes: of its key, group, value and note
  */
 struct ended {
 	UT_hash_handle hh;
@@ -74,7 +74,7 @@ struct added_of {
  * A key with an add that is not yet stored.
  *
  * @prev, @next: in &local.again, if it was read again while it was published
- * @is_published: as @change, with @bytes of key, group and value, and @requeues
+ * @is_published: as @change, with @bytes of key, group, value and note, and @requeues
  * @page: of that change
  * @held: of the change before it, which was stored too late: see local_adds.c
  * @later: of the last read since it was published; NULL for none
@@ -99,7 +99,7 @@ struct added {
  * @added: by key
  * @again: of these, to be published again
  * @nr_added, @most_added: how many are published and not yet stored, and how many may be so at once
- * @added_bytes: of their keys, groups and values
+ * @added_bytes: of their keys, groups, values and notes
  * @now: what the caller said last
  * @most_held: how long ends wait for adds
  * @of_queues: the last changes of the queues themselves that an event told of, added up
@@ -128,7 +128,7 @@ int item_restore(struct kwq *q, const struct kwq_restore_entry *entry,
 /* Its bytes are @bytes. */
 struct work item_work(const struct kwq_listed *listed, const char *bytes);
 
-/* How many bytes its key, group and value have. */
+/* How many bytes its key, group, value and note have. */
 size_t item_bytes(const struct kwq_listed *listed);
 
 /* By the wall clock, which was @wall when the item was read; 0 if it does not wait. */
@@ -174,8 +174,8 @@ void ended_forget(struct local *l, struct ended *ended);
 void ended_free(struct ended *ended);
 
 /*
- * Notes an end, with a copy of the key, group and value. It waits for the adds up to the change
- * @after; 0 for none. Returns NULL without memory.
+ * Notes an end, with a copy of the key, group, value and note. It waits for the adds up to the
+ * change @after; 0 for none. Returns NULL without memory.
  */
 struct ended *ended_note(struct local *l, const struct granted *g, enum outcome how,
 			 const struct kwq_listed *listed, const char *bytes, uint64_t after);

@@ -42,10 +42,13 @@ int item_restore(struct kwq *q, const struct kwq_restore_entry *entry,
 
 struct work item_work(const struct kwq_listed *listed, const char *bytes)
 {
+	const char *group = bytes + listed->key_len, *value = group + listed->group_len;
+
 	return (struct work){
 		.key = { bytes, listed->key_len },
-		.group = { bytes + listed->key_len, listed->group_len },
-		.value = { bytes + listed->key_len + listed->group_len, listed->value_len },
+		.group = { group, listed->group_len },
+		.value = { value, listed->value_len },
+		.note = { value + listed->value_len, listed->note_len },
 		.has_value = listed->value_len,
 		.has_group = listed->group_len,
 		.priority = listed->priority,
@@ -56,7 +59,7 @@ struct work item_work(const struct kwq_listed *listed, const char *bytes)
 
 size_t item_bytes(const struct kwq_listed *listed)
 {
-	return (size_t)listed->key_len + listed->group_len + listed->value_len;
+	return item_list_bytes(listed, KWQ_LIST_VALUES | KWQ_LIST_NOTES);
 }
 
 uint64_t item_due(const struct kwq_listed *listed, uint64_t wall)

@@ -194,7 +194,7 @@ static unsigned int number_of(const void *value, size_t len)
 }
 
 /* @where: the member of &struct key */
-static void see(const struct kwq_batch *batch, int nr, size_t where)
+static void see(const struct kwq_batch *batch, int nr, bool has_notes, size_t where)
 {
 	const struct kwq_listed *item = (const void *)(uintptr_t)batch->entries;
 	const char *at = (const void *)(uintptr_t)batch->keys;
@@ -207,7 +207,7 @@ static void see(const struct kwq_batch *batch, int nr, size_t where)
 			.item = *item, .value = number_of(at, item->value_len), .covers = nr_adds,
 			.wall = read_clock(CLOCK_REALTIME),
 		};
-		at += item->value_len;
+		at += item->value_len + (has_notes ? item->note_len : 0);
 	}
 }
 
@@ -216,7 +216,7 @@ int __wrap_kwq_changes(struct kwq *from, struct kwq_changes_args *args)
 	int nr = __real_kwq_changes(from, args);
 
 	if (from == outbox)
-		see(&args->batch, nr, offsetof(struct key, paged));
+		see(&args->batch, nr, args->flags & KWQ_CHANGES_NOTES, offsetof(struct key, paged));
 	return nr;
 }
 
@@ -225,7 +225,8 @@ int __wrap_kwq_list_items(struct kwq *from, struct kwq_list_items_args *args)
 	int nr = __real_kwq_list_items(from, args);
 
 	if (from == outbox && args->flags & KWQ_LIST_VALUES)
-		see(&args->batch, nr, is_looking ? offsetof(struct key, now) :
+		see(&args->batch, nr, args->flags & KWQ_LIST_NOTES,
+		    is_looking ? offsetof(struct key, now) :
 		    args->flags & KWQ_LIST_KEY ? offsetof(struct key, asked) :
 		    offsetof(struct key, paged));
 	return nr;

@@ -27,6 +27,8 @@ static struct local_event event;
 static uint64_t got_token;	/* of the last get() */
 static uint64_t now;		/* the time of the next local_next() */
 static unsigned int outbox_items;	/* the next outbox has room for so many; 0 for any */
+static uint64_t most_bytes;	/* the next queues have room for so many; 0 for any */
+static bool has_no_values;	/* the next queues have none */
 
 static const struct kwq_limiter limiter = {
 	.kind = KWQ_LIMITER_EXPONENTIAL,
@@ -41,8 +43,9 @@ static struct kwq *create(const struct kwq *to)
 	};
 	const struct kwq_create_options options = {
 		.size = sizeof(options), .open_flags = O_CLOEXEC, .clockid = KWQ_CLOCK_ID_MANUAL,
-		.config = &config, .lease = 1000000 * MS, .values = true, .groups = true,
+		.config = &config, .lease = 1000000 * MS, .values = !has_no_values, .groups = true,
 		.changes = true, .outbox = to, .max_items = to ? 0 : outbox_items,
+		.max_bytes = most_bytes,
 	};
 	struct kwq *made = NULL;
 
@@ -451,6 +454,132 @@ static void test_ends(void)
 	local_confirmed(l, event.id);
 	ok(is_quiet(), "nothing else");
 	end();
+}
+
+static const struct key_hash *hashed(const char *key)
+{
+	static struct key_hash hash;
+
+	hash = hash_of(key);
+	return &hash;
+}
+
+static int start_noted(const char *key, const char *note, uint64_t number)
+{
+	const struct work work = {
+		.key = { key, strlen(key) }, .note = { note, strlen(note) }, .requeues = 4,
+	};
+
+	return local_start(l, hashed(key), &work, (struct token){ epoch_of(2, 9), number });
+}
+
+/* The add of a worker that tries its key again. */
+static int add_note(const char *key, const char *note, uint32_t flags)
+{
+	const struct kwq_add_extra extra = { .note = kwq_ptr(note), .note_len = strlen(note) };
+	const struct kwq_add_entry entry = {
+		.key_len = strlen(key), .flags = KWQ_ADD_NOTE | flags,
+		.time = flags & KWQ_ADD_AFTER ? 500 * MS : 0,
+	};
+	int32_t result = -EIO;
+	const struct kwq_batch batch = {
+		.entries = kwq_ptr(&entry), .keys = kwq_ptr(key), .results = kwq_ptr(&result),
+		.extras = kwq_ptr(&extra), .keys_len = strlen(key), .nr = 1,
+		.entry_size = sizeof(entry), .extra_size = sizeof(extra),
+	};
+	int err = kwq_add_batch(user, &batch);
+
+	return err < 0 ? err : result;
+}
+
+/* Whether a list of QUEUE shows this as the note of the key. */
+static bool is_noted(const char *key, const char *note)
+{
+	static struct item_list list;
+	const struct kwq_listed *listed;
+	const char *bytes;
+
+	item_list_begin(&list, q, ALL_STATES);
+	item_list_with(&list, KWQ_LIST_NOTES);
+	item_list_only(&list, key, strlen(key));
+	return item_list_next(&list, &listed, &bytes) > 0 && listed->note_len == strlen(note) &&
+	       !memcmp(bytes + listed->key_len + listed->group_len, note, listed->note_len);
+}
+
+/* Q18: what workers say of their failures. */
+static void test_notes(void)
+{
+	uint64_t ticket, id;
+
+	begin();
+	is_number(start_noted("a", "old", 1), 0, "a key with a note is granted");
+	ok(is_noted("a", "old"), "Q18: its worker may read that");
+	ticket = get("a");
+	is_number(add_note("a", "again", KWQ_ADD_AFTER), KWQ_WAITING, "the worker tries again");
+	ok(next_is(LOCAL_TAKEN, "a") && is_bytes(event.work.note, "old"), "the key is at work");
+	ok(next_is(LOCAL_ADD, "a") && event.is_waiting && is_bytes(event.work.note, "again"),
+	   "Q18: its add says why");
+	id = event.id;
+	add_note("a", "once more", KWQ_ADD_AFTER);
+	is_number(local_stored(l, id), 0, "and another one, before that is stored");
+	ok(next_is(LOCAL_ADD, "a") && is_bytes(event.work.note, "once more"),
+	   "Q18: the last note comes");
+	local_stored(l, event.id);
+	kwq_done(user, ticket);
+	ok(next_is(LOCAL_ENDED, "a"), "then the key has ended");
+	local_confirmed(l, event.id);
+
+	start_noted("b", "old", 2);
+	ticket = get("b");
+	is_number(kwq_note(user, ticket, "hopeless", 8), 0, "a worker leaves a note");
+	kwq_bury(user, ticket);
+	ok(next_is(LOCAL_ENDED, "b") && event.outcome == OUTCOME_DEAD &&
+	   is_bytes(event.work.note, "hopeless"), "Q18: the dead key has it");
+	local_confirmed(l, event.id);
+
+	start_noted("c", "old", 3);
+	kwq_bury(user, get("c"));
+	ok(next_is(LOCAL_ENDED, "c") && event.outcome == OUTCOME_DEAD &&
+	   is_bytes(event.work.note, "old"), "Q18: or the note that it had");
+	local_confirmed(l, event.id);
+
+	start_noted("d", "old", 4);
+	ticket = get("d");
+	is_number(add_note("d", "too often", KWQ_ADD_RATE_LIMITED), KWQ_DEAD, "a retry too many");
+	kwq_done(user, ticket);
+	ok(next_is(LOCAL_ENDED, "d") && event.outcome == OUTCOME_DEAD &&
+	   is_bytes(event.work.note, "too often"), "Q18: the note of that add counts");
+	local_confirmed(l, event.id);
+	ok(is_quiet() && !kwq_len(outbox), "nothing else");
+	end();
+}
+
+/* Queues without values, and ones that are full, take the work without its note. */
+static void test_no_notes(void)
+{
+	static const char longest[KWQ_NOTE_MAX];
+	const struct work work = { .key = { "a", 1 }, .note = { longest, sizeof(longest) } };
+
+	has_no_values = true;
+	begin();
+	is_number(start_noted("a", "old", 1), 0, "Q18: a queue without values takes the key");
+	ok(is_noted("a", ""), "and no note");
+	kwq_bury(user, get("a"));
+	ok(next_is(LOCAL_ENDED, "a") && event.outcome == OUTCOME_DEAD && !event.work.note.len,
+	   "its end has none");
+	local_confirmed(l, event.id);
+	kwq_add(user, "b", 1);
+	ok(next_is(LOCAL_ADD, "b") && !event.work.note.len, "and adds have none");
+	end();
+	has_no_values = false;
+
+	most_bytes = KWQ_NOTE_MAX;
+	begin();
+	is_number(local_start(l, hashed("a"), &work, (struct token){ epoch_of(2, 9), 1 }), 0,
+		  "Q18: a full queue takes the key");
+	ok(is_noted("a", "") && get("a"), "without the note that has no room");
+	end();
+	most_bytes = 0;
 }
 
 /* L12: the deaths of machines count, too. */
@@ -1027,6 +1156,8 @@ int main(void)
 	test_due();
 	test_start();
 	test_ends();
+	test_notes();
+	test_no_notes();
 	test_lost_machines();
 	test_no_room();
 	test_own_add();
