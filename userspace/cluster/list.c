@@ -80,7 +80,7 @@ struct line {
 	uint64_t due;
 	int priority;
 	uint32_t requeues;
-	struct bytes key, group;
+	struct bytes key, group, note;
 };
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -123,13 +123,13 @@ static void take_states(struct line *line, const struct listed *listed, uint64_t
 }
 
 /*
- * The highest priority and count of all records, and the group of the last add. A key without a
- * priority is handed out with priority 0.
+ * The highest priority and count of all records, the group of the last add, and the last note. A
+ * key without a priority is handed out with priority 0.
  */
 static void take_work(struct line *line, const struct listed *listed)
 {
 	int kind, highest = KWQ_PRIORITY_NONE;
-	uint64_t version, group = 0;
+	uint64_t version, group = 0, note = 0;
 
 	for (kind = 0; kind < KINDS; kind++) {
 		const struct record *record = listed->records[kind];
@@ -145,6 +145,10 @@ static void take_work(struct line *line, const struct listed *listed)
 		if (record->work.has_group && (!line->group.len || version > group)) {
 			line->group = record->work.group;
 			group = version;
+		}
+		if (note_version(record) > note) {
+			line->note = record->work.note;
+			note = note_version(record);
 		}
 	}
 	line->priority = highest == KWQ_PRIORITY_NONE ? 0 : highest;
@@ -193,6 +197,10 @@ static void print_json(const struct line *line, uint64_t wall)
 		putchar(',');
 		json_bytes(stdout, "group", line->group.at, line->group.len);
 	}
+	if (line->note.len) {
+		putchar(',');
+		json_bytes(stdout, "note", line->note.at, line->note.len);
+	}
 	puts("}");
 }
 
@@ -216,6 +224,9 @@ static void print_all(const struct list *list)
 			print_json(&line, wall);
 		else
 			print_row(&line, wall);
+		/* Why it is dead. A list of all keys has one line for each. */
+		if (o->only_dead && !o->json && line.note.len)
+			item_print_note(line.note.at, line.note.len);
 	}
 }
 

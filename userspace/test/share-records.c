@@ -105,6 +105,10 @@ static void put_keys(void)
 	const struct record dead = {
 		.kind = RECORD_RETRY, .state = RETRY_DEAD, .work = { .requeues = 25 },
 	};
+	const struct record told = {
+		.kind = RECORD_RETRY, .state = RETRY_DEAD,
+		.work = { .requeues = 25, .note = { "exit status 1\nno\tspace\n", 23 } },
+	};
 	const struct record remembered = {
 		.kind = RECORD_RETRY, .state = RETRY_REMEMBERED, .work = { .requeues = 2 },
 	};
@@ -115,7 +119,7 @@ static void put_keys(void)
 	put("owed", owed);
 	put("again", again);
 	put("now again", now_again);
-	put("given\tup", dead);
+	put("given\tup", told);
 	put("\xff", dead);
 	put("revived", dead);
 	put("revived", add);

@@ -215,15 +215,20 @@ waiting                  0 3599        0 -        delayed
 pending+waiting         -3 3599        0 -        low, delayed
 waiting                  4 10799        0 new      later'
 same "--no-headings" "$(share --list -H mail | sed '1!d; s/.* //')" new
-same "--dead: the dead ones" "$(share --list --dead -H mail | awk '{ print $1, $4 }')" 'dead 25
+same "--dead: the dead ones" "$(share --list --dead -H mail | awk '/^[^ ]/ { print $1, $4 }')" 'dead 25
 dead 25
 waiting+dead 25'
+same "--dead: and why" "$(share --list --dead -H mail | sed -n '2,3p; 4s/ .*//p')" '        exit status 1
+        no\tspace
+dead'
 share --list --json mail >"$WORK/json"
 same "--json: one object for each key" "$(wc -l <"$WORK/json")" 15
 same "--json: a key with all members" "$(sed -n 's/"due_in_ns":[0-9]*/"due_in_ns":0/; $p' "$WORK/json")" \
 	'{"states":["waiting"],"priority":4,"requeues":0,"due_in_ns":0,"key":"later","group":"new"}'
 same "--json: a key that is not UTF-8, and no time" "$(sed -n 7p "$WORK/json")" \
 	'{"states":["dead"],"priority":0,"requeues":25,"key":"\ufffd","key_hex":"ff"}'
+same "--json: why a key is dead" "$(sed -n 6p "$WORK/json")" \
+	'{"states":["dead"],"priority":0,"requeues":25,"key":"given\u0009up","note":"exit status 1\u000ano\u0009space\u000a"}'
 same "--json: several states" "$(sed -n 12p "$WORK/json" | sed 's/,"priority.*//')" '{"states":["pending","waiting","retry"]'
 same "--json --dead" "$(share --list --json --dead mail | grep -c '"dead"')" 3
 if python3 -c 'import jsonschema' 2>/dev/null; then
