@@ -67,7 +67,7 @@ def fingerprint(suite):
 
 HOST_PROGRAM = re.compile(r'\b(?:cluster|test|unit)-[a-z-]+')
 
-# Where tests are. A test is found by the word that its path contains, and what all tests use by SHARED.
+# Where tests are. A test is found by the word that its path contains, and what all tests of its folder use by SHARED.
 TEST_FOLDERS = ('kmod/tests', 'selftests/cluster', 'selftests/device', 'selftests/model', 'userspace/go', 'userspace/python/test',
                 'userspace/test')
 SHARED = re.compile(r'\.h$|/tap\.|/(?:form|thread|keyed_ops|core_check)\.c$')
@@ -144,10 +144,11 @@ class Mutant:
         words = sorted(set(self.words()))
         found = {path for path, text in test_files().items() if any(word in path or word.encode() in text and word[0] == '"'
                                                                     for word in words)}
+        folders = {folder for folder in TEST_FOLDERS for path in found if path.startswith(folder)}
+        used = {path for path in test_files() if SHARED.search(path) and path.startswith(tuple(folders))}
         # A test that is not known by its word is any of them.
         checksum = hashlib.sha256(self.text.encode())
-        for path in sorted({file for file, _, _ in self.hunks} | {path for path in test_files()
-                                                                  if not found or path in found or SHARED.search(path)}):
+        for path in sorted({file for file, _, _ in self.hunks} | (found | used if found else set(test_files()))):
             checksum.update(f'\0{path}\0'.encode() + (TOP / path).read_bytes())
         return checksum.hexdigest()[:20]
 
