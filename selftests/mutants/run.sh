@@ -64,7 +64,7 @@ run_suite() {
 
 	env -u KWQ_LOCKED -u TABLE -u TAP XDG_CACHE_HOME="$cache" JOBS=1 AT_ONCE=2 \
 		SUITES="$2" PROGRAMS="${*:3}" TESTS="${*:3}" KUNIT="${3:-}" \
-		UML_SECONDS=$((60 * ${patience:-1})) PROGRAM_SECONDS=$((100 * ${patience:-1})) \
+		UML_SECONDS=$((25 * ${patience:-1})) PROGRAM_SECONDS=$((100 * ${patience:-1})) \
 		MACHINE_SECONDS=$((300 * ${patience:-1})) \
 		"$tree/selftests/vm/run-tests.sh" >"$WORK/$copy/said" 2>&1 </dev/null || status=$?
 	rm -rf "$1"
