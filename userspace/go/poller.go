@@ -96,8 +96,11 @@ func (p *poller) run() {
 		n := 0
 		err := p.raw.Read(func(fd uintptr) bool {
 			var err error
-			n, err = syscall.EpollWait(int(fd), events[:], 0)
-			return n != 0 || (err != nil && err != syscall.EINTR)
+			// Go's poller reports an edge once, so an interrupted call is made again at once.
+			for n, err = -1, syscall.EINTR; err == syscall.EINTR; {
+				n, err = syscall.EpollWait(int(fd), events[:], 0)
+			}
+			return n != 0
 		})
 		if err != nil || n < 0 {
 			// Only a broken program closes this descriptor.
