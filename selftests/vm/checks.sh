@@ -283,7 +283,7 @@ check_quotes() {
 	mkdir -p "$blocks"
 	sed -n '/^ \*\tstruct port {/,/^ \*\tkwq_queue_destroy/{s/^ \*\t\?//;p}' kmod/include/linux/kwq.h >"$blocks/header"
 	cat kmod/samples/kwq_*.c >"$blocks/sample"
-	sed -n '/^### Driver$/,/^## /{/^```c$/,/^```$/{/^```/!p}}' README.md >"$blocks/readme"
+	sed -n '/^```c$/,/^```$/{/^```/!p}' README.md >"$blocks/readme"
 	awk -v blocks="$blocks" '
 		/^#/ { is_port = /^### A port, before and after$/ }
 		is_port { next }

@@ -195,9 +195,9 @@ check_completion() {
 	inside bash -c '. /usr/share/bash-completion/bash_completion && _completion_loader kwq; complete -p kwq'
 }
 
-# Compiles the C example of README.
+# Compiles the first program of docs/client-go.md.
 check_compile() {
-	sed -n '/^#include <errno.h>$/,/^```$/p' "$TOP/README.md" | sed '/^```$/d' >"$ROOT/root/example.c"
+	sed -n '/^#include <errno.h>$/,/^```$/p' "$TOP/docs/client-go.md" | sed '/^```$/,$d' >"$ROOT/root/example.c"
 	# shellcheck disable=SC2016 # for the inner shell
 	inside sh -c 'cd /root && cc -Wall -Werror -o /usr/local/bin/kwq-example example.c $(pkg-config --cflags --libs libkwq) &&
 		cc -static -o example.static example.c $(pkg-config --cflags --libs libkwq) &&

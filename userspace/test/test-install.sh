@@ -49,7 +49,7 @@ ini() {
 # Otherwise systemd ends the whole worker when the kernel kills one of its jobs for want of memory.
 same "U7: the unit goes on without a job that needed too much memory" \
 	"$(ini OOMPolicy <"$ROOT$PREFIX/lib/systemd/system/kwq-run@.service")" continue
-same "U7: so does the one of README.md" "$(sed -n '/^ExecStart=kwq run/,/^```/p' "$SRC/../README.md" | ini OOMPolicy)" continue
+same "U7: so does the one of docs/recipes.md" "$(sed -n '/^ExecStart=kwq run/,/^```/p' "$SRC/../docs/recipes.md" | ini OOMPolicy)" continue
 
 ok "the script can be run" test -x "$ROOT$PREFIX/lib/kwq/replace-module"
 same "the rule starts the unit" \
