@@ -464,7 +464,7 @@ class Adding(Base):
 
     def test_note_of_a_block(self):
         """Q18: a block that fails leaves a note with a key that is retried or buried"""
-        queue = self.queue(values=True)
+        queue = self.manual(values=True)
         for on_error, note in (("retry", True), ("bury", True), ("give_back", False), ("done", False)):
             queue.add(on_error)
             with self.assertRaises(ValueError), queue.get(on_error=on_error):
