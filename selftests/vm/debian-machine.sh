@@ -327,7 +327,7 @@ shared_run() {
 }
 
 share_works() {
-	as member kwq add shared one && as member kwq sync shared && shared_run one
+	as member kwq add --sync shared one && shared_run one
 }
 
 # One that hangs is ended and started again. What it had stored comes out.
@@ -335,14 +335,14 @@ share_watchdog() {
 	local UNIT=kwq-share@shared old
 
 	old=$(of_unit MainPID)
-	as member kwq add shared two && as member kwq sync shared && kill -STOP "$old" && await 1 of_unit NRestarts &&
+	as member kwq add --sync shared two && kill -STOP "$old" && await 1 of_unit NRestarts &&
 		await 'master of 1 machine' of_unit StatusText && shared_run two
 }
 
 share_stops() {
 	local UNIT=kwq-share@shared
 
-	as member kwq add shared three && as member kwq sync shared && systemctl stop "$UNIT" &&
+	as member kwq add --sync shared three && systemctl stop "$UNIT" &&
 		same "$(of_unit Result)" success &&
 		same "$(kwq share --nats nats://127.0.0.1:14222 --list -H shared | awk '{ print $NF }')" three &&
 		kwq rm --force shared shared.outbox && systemctl stop nats-test

@@ -35,7 +35,10 @@ struct command {
 	const char *options;	/* all of them, for --help=all */
 	const char *brief;	/* for --help, if all of them do not fit 24 lines */
 	const char *examples;	/* two, unless the options end with them */
-	const struct option *table;	/* what getopt_long() takes */
+	const struct option *table;	/* what getopt_long() takes; see command_table() */
+	/* So many options at the begin of the table are those of kwq debug alone. */
+	unsigned int nr_debug;
+	const char *debug_options;	/* for --help of kwq debug */
 	int (*main)(int argc, char **argv);
 };
 
@@ -74,6 +77,13 @@ enum { OPT_JSON = 256, OPT_FIRST };
 /* The running subcommand and its arguments, for messages and --help. */
 extern const struct command *command;
 extern char **command_argv;
+
+/* Whether kwq debug runs it, and what stands before its name then: "debug ", otherwise "". */
+extern bool debugging;
+const char *command_prefix(void);
+
+/* The options that the running subcommand takes now. */
+const struct option *command_table(void);
 
 /*
  * Whether -- stands before argv[optind]. Then what follows are arguments, also if they look like

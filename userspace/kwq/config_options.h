@@ -34,7 +34,10 @@ enum {
 	"      --dead-after-lost N|never\n" \
 	"                         a key is dead when lost by N workers in a row (3)\n" \
 	"      --forget-after DURATION\n" \
-	"                         reset the requeues of a key idle for so long (0: never)\n" \
+	"                         reset the requeues of a key idle for so long (0: never)\n"
+
+/* Those that only kwq debug takes. */
+#define COALESCE_HELP \
 	"      --coalesce         ignore a rate-limited add of a key that waits already\n" \
 	"      --no-coalesce      count it, and take a token for it\n"
 

@@ -10,8 +10,9 @@
 #include "limit_spec.h"
 
 static const struct option configure_options[] = {
+	OPTION_COALESCE, OPTION_NO_COALESCE,
 	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST,
-	OPTION_FORGET_AFTER, OPTION_COALESCE, OPTION_NO_COALESCE,
+	OPTION_FORGET_AFTER,
 	OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
@@ -92,7 +93,7 @@ static int configure_main(int argc, char **argv)
 	struct kwq *q;
 	int opt, err;
 
-	while ((opt = getopt_long(argc, argv, "h", configure_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "h", command_table(), NULL)) != -1) {
 		if (opt == OPT_JSON)
 			json = true;
 		else if (!config_option(&o, opt))
@@ -136,5 +137,7 @@ const struct command command_configure = {
 	"  kwq configure jobs                       print the settings\n"
 	"  kwq configure --limit exp:1s..10m jobs   wait 1 s, 2 s, ... 10 min\n",
 	.table = configure_options,
+	.nr_debug = 2,
+	.debug_options = COALESCE_HELP,
 	.main = configure_main,
 };

@@ -16,13 +16,14 @@ enum { OPT_OUTBOX = OPT_FIRST };
 
 static const struct option create_options[] = {
 	{ "outbox", required_argument, NULL, OPT_OUTBOX },
+	OPTION_COALESCE, OPTION_NO_COALESCE,
 	{ "unnamed", no_argument, NULL, 'u' },
 	{ "or-open", no_argument, NULL, 'p' },
 	OPTION_MODE, OPTION_MAX_ITEMS, OPTION_MAX_BYTES, OPTION_CLOCK, OPTION_LEASE, OPTION_GROUPS,
 	OPTION_GROUP_LIMIT, OPTION_AGING, OPTION_NO_VALUES, OPTION_NO_DURATIONS, OPTION_CHANGES,
 	OPTION_SYNC,
 	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST,
-	OPTION_FORGET_AFTER, OPTION_COALESCE, OPTION_NO_COALESCE,
+	OPTION_FORGET_AFTER,
 	OPTION_HELP, OPTION_END
 };
 
@@ -63,7 +64,7 @@ static void parse_create_options(struct create_options *o, int argc, char **argv
 {
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "+um:ph", create_options, NULL)) != -1)
+	while ((opt = getopt_long(argc, argv, "+um:ph", command_table(), NULL)) != -1)
 		parse_create_option(o, opt);
 }
 
@@ -219,10 +220,9 @@ const struct command command_create = {
 	.summary = "Create a queue",
 	.options =
 	QUEUE_HELP
-	"      --changes          programs may follow the changes: kwq keep, kwq sync\n"
+	"      --changes          programs may follow the changes, as kwq keep does\n"
 	"      --sync             implies --changes; adds and dones wait until kwq keep has them\n"
 	"                         on the disk\n"
-	"      --outbox QUEUE     adds go to QUEUE instead, from which a manager takes them\n"
 	"  -p, --or-open          no error if a queue of that name exists; it stays unchanged\n"
 	"  -u, --unnamed          create a queue without a name and run CMD, which inherits it\n"
 	"                         as descriptor KWQ_FD; it lives as long as that is open\n"
@@ -244,6 +244,11 @@ const struct command command_create = {
 	"  kwq create --limit exp:1s..1m jobs   failed keys wait 1 s, 2 s, ... 1 min\n"
 	"  kwq create -m 770 --lease 5m shared  for a group; lost after 5 min\n",
 	.table = create_options,
+	.nr_debug = 3,
+	.debug_options =
+	"      --clock manual     a clock that only kwq debug advance moves\n"
+	"      --outbox QUEUE     adds go to QUEUE instead, from which a manager takes them\n"
+	COALESCE_HELP,
 	.main = create_main,
 };
 

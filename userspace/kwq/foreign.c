@@ -24,7 +24,6 @@ static const struct {
 	{ " dump export backup ", "save" },
 	{ " import restore ", "load" },
 	{ " monitor watch htop ", "top" },
-	{ " trace subscribe ", "events" },
 	/* Keys. */
 	{ " put push enqueue lpush rpush insert submit send append ", "add" },
 	{ " reserve reserve-with-timeout reserve-job pop dequeue take fetch lpop rpop receive "

@@ -4,8 +4,9 @@
 # The command without a kernel module: help, wrong arguments, exit statuses.
 . ./tap.sh
 
-COMMANDS='create open ls stat add get done extend remove cancel len save load keep sync shutdown drain rm run run-ctl pause resume term configure forget requeues
-	dead advance top exporter keys peek kick edit status watch-files kill restart follow log events bury limits share'
+COMMANDS='create open ls stat add get done extend remove cancel len save load keep shutdown drain rm run run-ctl pause resume configure
+	dead top exporter keys peek kick edit status watch-files kill restart follow log bury limits share'
+DEBUG_COMMANDS='advance forget requeues term sync events'
 
 # exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
 exits() {
@@ -27,8 +28,9 @@ wrong() {
 
 # The page fits a terminal of 24 lines and 80 columns, and ends with two examples.
 fits() {
-	"$KWQ" "$1" --help | awk 'length > 80 { print; bad = 1 } END { if (NR > 24) print NR " lines"; exit bad || NR > 24 }' &&
-		[ "$("$KWQ" "$1" --help | grep -cE "^  .*kwq $1( |$)")" = 2 ]
+	# shellcheck disable=SC2086 # a word each
+	"$KWQ" $1 --help | awk 'length > 80 { print; bad = 1 } END { if (NR > 24) print NR " lines"; exit bad || NR > 24 }' &&
+		[ "$("$KWQ" $1 --help | grep -cE "^  .*kwq $1( |$)")" = 2 ]
 }
 
 # All options of the short page are on the long one.
@@ -61,6 +63,36 @@ for command in $COMMANDS; do
 		wrong 'unrecognized option' "$command" --no-such-option
 	fi
 done
+# Tests need these, and they are no commands without the word.
+for command in $DEBUG_COMMANDS; do
+	ok "kwq debug $command --help" helps debug "$command" --help
+	ok "kwq debug $command --help fits a screen, with two examples" fits "debug $command"
+	ok "U5: kwq debug --help has $command" grep -qE "^  $command +[A-Z]" <("$KWQ" debug --help)
+	same "U5: kwq debug help $command" "$("$KWQ" debug help "$command")" "$("$KWQ" debug "$command" --help)"
+	wrong 'unrecognized option' debug "$command" --no-such-option
+	ok "U5: kwq $command is none" exits 2 "no command \"$command\"; did you mean \"kwq debug $command\"? See kwq debug $command --help" "$command"
+done
+same "kwq debug --help has no other" "$("$KWQ" debug --help | grep -cE '^  [a-z]+ +[A-Z]')" "$(wc -w <<<"$DEBUG_COMMANDS")"
+same "kwq help debug" "$("$KWQ" help debug)" "$("$KWQ" debug --help)"
+ok "kwq debug alone: usage" exits 2 'Usage: kwq debug COMMAND' debug
+same "kwq debug has all other commands" "$("$KWQ" debug --options | grep -cx -e add -e create -e run)" 3
+# Options of kwq debug, which the command itself neither takes nor shows.
+while read -r command option value; do
+	wrong "$value" "$command" "$option" a k
+	ok "kwq $command --help has no $option" test -z "$("$KWQ" "$command" --help=all | grep -e "$option ")"
+	ok "kwq debug $command --help has $option" grep -qe "$option" <("$KWQ" debug "$command" --help)
+	ok "kwq debug $command --options has it, too" grep -qe "$option" <("$KWQ" debug --options "$command")
+done <<-'END'
+	create --outbox unrecognized option
+	create --coalesce unrecognized option
+	create --no-coalesce unrecognized option
+	configure --coalesce unrecognized option
+	add --if-waiting unrecognized option
+	add --end-wait unrecognized option
+END
+wrong '--clock manual: must be monotonic or boottime' create --clock manual a
+wrong '--clock manual: must be monotonic or boottime' keep --clock manual a b
+ok "kwq debug create --help has --clock manual" grep -qe '--clock manual' <("$KWQ" debug create --help)
 same "U5: kwq --help has no other commands" "$("$KWQ" --help | sed -nE '/^  kwq /d; s/^  [a-z]+ //p' | wc -w)" \
 	"$(wc -w <<<"$COMMANDS")"
 same "U5: and fits a screen" "$("$KWQ" --help | awk 'length > 80 || NR > 24' | wc -l)" 0
@@ -158,7 +190,8 @@ wrong 'must be an octal number' create -m '' a
 wrong 'not a number' create --max-items many a
 wrong 'must be from 1' create --max-items 0 a
 wrong 'not a number' create --max-bytes -1 a
-wrong 'must be monotonic, boottime or manual' create --clock realtime a
+wrong 'must be monotonic or boottime' create --clock realtime a
+wrong 'must be monotonic or boottime, or manual' debug create --clock realtime a
 wrong 'must be a duration' create --lease soon a
 wrong 'too long (more than 292 years)' create --lease 106752d a
 wrong 'needs a CMD' create --unnamed
@@ -198,15 +231,14 @@ wrong 'one argument too many' keep a b c
 wrong 'must be a duration' keep --interval soon a b
 wrong 'must be the name of a queue, not a descriptor' keep fd:3 b
 wrong 'name a FILE' keep a -
-wrong 'a manual clock cannot be kept' keep --clock manual a b
 wrong '--no-durations excludes --lease, --aging and --forget-after' keep --no-durations --lease 1s a b
-wrong 'QUEUE is missing' term
-wrong 'a DURATION, none or now is missing' term a
-wrong 'must be a duration' term a soon
-wrong 'too long' term a 110000d
-wrong 'one argument too many' term a now b
-wrong 'QUEUE is missing' sync
-wrong 'must be a duration' sync --timeout soon a
+wrong 'QUEUE is missing' debug term
+wrong 'a DURATION, none or now is missing' debug term a
+wrong 'must be a duration' debug term a soon
+wrong 'too long' debug term a 110000d
+wrong 'one argument too many' debug term a now b
+wrong 'QUEUE is missing' debug sync
+wrong 'must be a duration' debug sync --timeout soon a
 wrong 'must be a duration' drain --timeout soon a
 wrong 'NAME is missing' rm
 wrong 'must be the name of a queue' rm fd:3
@@ -218,12 +250,12 @@ wrong 'too long' add --after 99999999999d a
 wrong 'cannot be combined' add --after 1s --at 18:30 a
 wrong '--past soon: must be ok' add --at 18:30 --past soon a
 wrong '--past is about a time: it needs --at' add --past ok a
-wrong 'needs --after, --at or --rate-limited' add --if-waiting keep a
+wrong 'needs --after, --at or --rate-limited' debug add --if-waiting keep a
 wrong 'cannot be combined with --after or --at' add --rate-limited --after 1s a
 wrong 'cannot be combined with --after or --at' add --at 18:30 --rate-limited a
-wrong '--end-wait cannot be combined' add --end-wait --rate-limited a
-wrong 'must be earlier, later, keep or replace' add --after 1s --if-waiting maybe a
-wrong '--end-wait cannot be combined' add --end-wait --after 1s a
+wrong '--end-wait cannot be combined' debug add --end-wait --rate-limited a
+wrong 'must be earlier, later, keep or replace' debug add --after 1s --if-waiting maybe a
+wrong '--end-wait cannot be combined' debug add --end-wait --after 1s a
 wrong 'must be from -32 to 31' add -p 32 a
 wrong 'must be from -32 to 31' add -p -33 a
 wrong 'not a number' add -p high a
@@ -232,7 +264,7 @@ wrong 'must be AFTER,AT_MOST' add --debounce 1s a
 wrong 'must be a duration' add --debounce soon,1s a
 wrong 'AT_MOST must not be 0' add --debounce 1s,0 a
 wrong 'cannot be combined' add --debounce 1s,2s --after 1s a
-wrong 'cannot be combined' add --debounce 1s,2s --if-waiting keep a
+wrong 'cannot be combined' debug add --debounce 1s,2s --if-waiting keep a
 wrong 'cannot be combined' add --value x --value-file y a
 wrong '--keep-value needs --value' add --keep-value a
 wrong 'cannot have both the keys and the value' add --value-file - a
@@ -285,13 +317,13 @@ for command in create configure; do
 done
 wrong 'QUEUE is missing' configure
 wrong 'one argument too many' configure a b
-wrong '--json prints the configuration' configure --json --coalesce a
+wrong '--json prints the configuration' configure --json --dead-after 3 a
 
-wrong 'QUEUE is missing' forget
+wrong 'QUEUE is missing' debug forget
 wrong '--return and --dead exclude each other' 'done' --return --dead q k
 wrong '--return keeps the counts of requeues, so it excludes --forget' 'done' --return --forget q k
-wrong 'QUEUE is missing' requeues
-wrong 'invalid option' requeues -v a
+wrong 'QUEUE is missing' debug requeues
+wrong 'invalid option' debug requeues -v a
 
 wrong 'the command ls, kick or drop is missing' dead
 wrong 'bury: must be ls, kick or drop' dead bury a
@@ -321,14 +353,14 @@ wrong '--state ,dead: must be ready, returned' keys --state ready,,dead a
 wrong '--state : must be ready, returned' keys --state '' a
 wrong '--state re: must be ready, returned' keys --state re a
 
-wrong 'QUEUE is missing' advance
-wrong 'DURATION is missing' advance a
-wrong 'one argument too many' advance a 1s 2s
-wrong 'DURATION soon: must be a duration' advance a soon
-wrong 'too long (more than 292 years)' advance a 106752d
-wrong '--to soon: must be a duration' advance --to soon a
-wrong 'cannot be combined' advance --to 1s a 1s
-wrong 'QUEUE is missing' advance --to 1s
+wrong 'QUEUE is missing' debug advance
+wrong 'DURATION is missing' debug advance a
+wrong 'one argument too many' debug advance a 1s 2s
+wrong 'DURATION soon: must be a duration' debug advance a soon
+wrong 'too long (more than 292 years)' debug advance a 106752d
+wrong '--to soon: must be a duration' debug advance --to soon a
+wrong 'cannot be combined' debug advance --to 1s a 1s
+wrong 'QUEUE is missing' debug advance --to 1s
 
 wrong 'QUEUE is missing' run
 wrong 'CMD is missing' run a
@@ -472,10 +504,10 @@ if [ -e /dev/kwq ]; then
 	skip "no module" "there is one here"
 else
 	for arguments in 'create a' 'open a -- true' ls 'stat a' 'len a' 'add a k' 'get a' \
-		'done a k' 'extend a k' 'remove a k' 'cancel a k' 'shutdown a' 'drain a' 'sync a' 'term a now' 'rm a' 'run a -- true' \
-		'create --limit exp:1s..2s a' 'create --clock manual a' 'create --lease 1s a' 'configure a' \
-		'configure --coalesce a' 'forget a k' 'requeues a k' 'dead ls a' 'dead kick a k' \
-		'dead drop --all a' 'advance a 1s' 'keys a' limits 'limits a'; do
+		'done a k' 'extend a k' 'remove a k' 'cancel a k' 'shutdown a' 'drain a' 'debug sync a' 'debug term a now' 'add --sync a k' 'rm a' 'run a -- true' \
+		'create --limit exp:1s..2s a' 'debug create --clock manual a' 'create --lease 1s a' 'configure a' \
+		'debug configure --coalesce a' 'debug forget a k' 'debug requeues a k' 'dead ls a' 'dead kick a k' \
+		'dead drop --all a' 'debug advance a 1s' 'keys a' limits 'limits a'; do
 		# shellcheck disable=SC2086 # a word each
 		ok "no module: kwq $arguments" exits 6 'is the module kwq loaded?' $arguments
 	done

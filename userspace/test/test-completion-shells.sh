@@ -61,7 +61,8 @@ for shell in zsh fish; do
 		get --n
 		run --
 		create --clock .
-		create --outbox j
+		debug create --outbox j
+		debug .
 		create --
 		keys --state ready,de
 		dead .
@@ -69,7 +70,7 @@ for shell in zsh fish; do
 		top --sort q
 		get fd:
 	END
-	for command in $("$KWQ" --options | grep -vx -e help -e '-.*'); do
+	for command in $("$KWQ" --options | grep -vx -e help -e debug -e '-.*'); do
 		same "U5: $shell: the options of $command" "$("in_$shell" "$command" --)" \
 			"$("$KWQ" --options "$command" | sed -n 's/^\(--[^=]*\).*/\1/p' | sort)"
 	done

@@ -12,8 +12,11 @@ schema() {
 }
 
 sed -n "/^cat >recorded <<'END'/,/^END/p" device-json | sed '1d;$d' >"$WORK/recorded"
-commands=$(for command in $("$KWQ" --options | grep -vx -e help -e '-.*'); do
+commands=$(for command in $("$KWQ" --options | grep -vx -e help -e debug -e '-.*'); do
 	! "$KWQ" "$command" --help=all | grep -q -- --json || echo "$command"
+done
+for command in $(comm -13 <("$KWQ" --options | sort) <("$KWQ" debug --options | sort)); do
+	! "$KWQ" debug "$command" --help | grep -q -- --json || echo "debug $command"
 done)
 # dead has three commands.
 same "the schema has each command with --json" "$(schema names | sed 's/^dead .*/dead/' | sort -u)" "$(sort <<<"$commands")"

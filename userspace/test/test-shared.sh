@@ -49,9 +49,9 @@ for arguments in 'dead ls' 'dead kick --all' 'dead drop --all' drain; do
 	ok "a queue of this machine alone: kwq $arguments" exits 0 '' $arguments alone
 done
 ok "a key that is not there" exits 1 'kwq: remove: alone: argument 1: z1: no such key' remove alone z1
-ok "N8: a sync of a shared queue" exits 4 'kwq: sync: jobs: the engine has not acknowledged all changes yet: kwq share says why (journalctl -u kwq-share@jobs)' \
-	sync --timeout 0s jobs
-ok "N8: without kwq share" exits 4 'kwq: sync: over: not all changes are kept yet' sync --timeout 0s over
+ok "N8: a sync of a shared queue" exits 4 'kwq: debug sync: jobs: the engine has not acknowledged all changes yet: kwq share says why (journalctl -u kwq-share@jobs)' \
+	debug sync --timeout 0s jobs
+ok "N8: without kwq share" exits 4 'kwq: debug sync: over: not all changes are kept yet' debug sync --timeout 0s over
 
 # ---- What counts only the keys of this machine ----
 

@@ -76,7 +76,7 @@ over state=8 ready=1
 open ready=0
 END
 paused='the queue is paused, until kwq resume'
-over="the queue's term is over, until kwq term sets a later one"
+over="the queue's term is over, until kwq debug term sets a later one"
 # waits_for TEXT ARGUMENT...: on a terminal the command says so, and goes on waiting; elsewhere it says nothing.
 waits_for() {
 	local text=$1
