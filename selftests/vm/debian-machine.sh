@@ -71,7 +71,7 @@ accounts() {
 use() {
 	as member kwq create jobs &&
 		as member kwq add jobs red green red &&
-		same "$(as member kwq len jobs)" 2 &&
+		same "$(as member kwq stat jobs ready)" 2 &&
 		same "$(as member kwq get jobs)" red &&
 		same "$(as member kwq run --exit-when-empty jobs -- echo {})" green
 }
@@ -232,7 +232,7 @@ watchdog() {
 # The jobs outlive TimeoutStopSec=, and are killed.
 stop_kills() {
 	systemctl stop "$UNIT"
-	same "$(keys processing)" '' && same "$(keys ready)" long && kwq remove svc long
+	same "$(keys processing)" '' && same "$(keys ready)" long && kwq cancel --leave-jobs svc long
 }
 
 # The jobs end in time, and the unit has not failed.
@@ -369,7 +369,7 @@ contents() {
 
 	kwq ls -l | grep full
 	kwq configure full
-	kwq keys --json --values --state ready,waiting,processing,dead full | sed -E "$fields"
+	kwq keys --json --value --state ready,waiting,processing,dead full | sed -E "$fields"
 }
 
 # came_back: whether the queue is as it was, and the files are gone.

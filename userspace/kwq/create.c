@@ -257,9 +257,9 @@ const struct command command_open = {
 	.arguments = "[OPTION...] QUEUE [--] CMD [ARGUMENT...]",
 	.summary = "Run CMD with a handle of the queue as descriptor KWQ_FD",
 	.options =
-	"  -r, --read       allow get, done, extend, forget, requeues and dead ls\n"
-	"  -w, --write      allow add and dead kick\n"
-	"  -x, --manage     allow remove, dead drop, configure, shutdown, drain, advance\n"
+	"  -r, --read       allow get, done and keys; kick and cancel need it, too\n"
+	"  -w, --write      allow add, and kick\n"
+	"  -x, --manage     allow cancel, configure, pause, resume and drain\n"
 	"  -n, --nonblock   get does not wait\n"
 	"  -h, --help\n"
 	"\n"

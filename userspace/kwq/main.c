@@ -9,7 +9,6 @@
 
 #include "cmd.h"
 #include "escape.h"
-#include "foreign.h"
 #include "near.h"
 #include "options_list.h"
 #include "shebang.h"
@@ -17,18 +16,16 @@
 /* In the order in which people need them, and each group in a line of the help. */
 static const struct group {
 	const char *title;
-	const struct command *commands[11];
+	const struct command *commands[7];
 } groups[] = {
-	{ "queues", { &command_create, &command_open, &command_ls, &command_rm,
-		      &command_configure, &command_limits } },
+	{ "queues", { &command_create, &command_ls, &command_rm, &command_configure } },
 	{ "add", { &command_add, &command_watch_files, &command_edit } },
-	{ "work", { &command_run, &command_run_ctl, &command_get, &command_done,
-		    &command_extend } },
-	{ "look", { &command_status, &command_stat, &command_len, &command_keys, &command_peek,
-		    &command_top, &command_log, &command_follow, &command_exporter } },
-	{ "steer", { &command_pause, &command_resume, &command_drain, &command_shutdown } },
-	{ "mend", { &command_dead, &command_kick, &command_remove, &command_cancel,
-		    &command_kill, &command_restart, &command_bury } },
+	{ "work", { &command_run, &command_run_ctl, &command_open, &command_get,
+		    &command_done } },
+	{ "look", { &command_stat, &command_keys, &command_top, &command_log, &command_follow,
+		    &command_exporter } },
+	{ "mend", { &command_pause, &command_resume, &command_drain, &command_kick,
+		    &command_cancel, &command_kill } },
 	{ "keep", { &command_keep, &command_save, &command_load } },
 	{ "share", { &command_share } },
 };
@@ -146,7 +143,6 @@ static bool is_debug_command(const char *name)
 
 static void complain_command(const char *name)
 {
-	const char *here = foreign_command(name);
 	const struct command *c;
 	struct near near;
 	size_t i;
@@ -154,14 +150,6 @@ static void complain_command(const char *name)
 	if (is_debug_command(name)) {
 		fprintf(stderr, "kwq: no command \"%s\"; did you mean \"kwq debug %s\"? See kwq debug %s --help\n",
 			name, name, name);
-		return;
-	}
-
-	if (here) {
-		fputs("kwq: no command \"", stderr);
-		print_escaped(stderr, name, strlen(name));
-		fprintf(stderr, "\"; did you mean \"kwq %s\"? See kwq %.*s%s\n", here,
-			(int)strcspn(here, " "), here, *here == '-' ? "" : " --help");
 		return;
 	}
 	near_begin(&near, name, strlen(name));
@@ -174,18 +162,6 @@ static void complain_command(const char *name)
 		fprintf(stderr, "did you mean \"%s\"? See kwq --help\n", near.best);
 	else
 		fputs("see kwq --help\n", stderr);
-}
-
-/* Otherwise the list would be arguments of each job. Behind -- it is the command's own. */
-static void refuse_lists(void)
-{
-	const char *list = NULL;
-
-	if (command == &command_run)
-		list = foreign_list(command_argv);
-	if (list)
-		usage("\"%s\": keys come from the queue: kwq add QUEUE KEY...; "
-		      "if \"%s\" is an argument of CMD, write -- before CMD", list, list);
 }
 
 /* For the completion of the shells. */
@@ -270,6 +246,5 @@ int main(int argc, char **argv)
 	snprintf(called, sizeof(called), "kwq: %s%s", command_prefix(), command->name);
 	argv[1] = called;
 	command_argv = argv + 1;
-	refuse_lists();
 	return command->main(argc - 1, argv + 1);
 }

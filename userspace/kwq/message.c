@@ -10,7 +10,6 @@
 
 #include "cmd.h"
 #include "escape.h"
-#include "foreign.h"
 #include "near.h"
 #include "output.h"
 
@@ -93,39 +92,6 @@ void usage(const char *format, ...)
 	exit(STATUS_USAGE);
 }
 
-/* Whether the text of --help=all has a letter as an option. */
-static bool has_letter(char letter)
-{
-	const char text[] = { ' ', '-', letter, '\0' }, *at = command->options;
-
-	while ((at = strstr(at, text))) {
-		at += strlen(text);
-		if (*at == ',' || *at == ' ')
-			return true;
-	}
-	return false;
-}
-
-/* Says what to do instead of an option of another tool. Returns false for any other option. */
-static bool explain_option(void)
-{
-	char name[32] = { '-', (char)optopt, '\0' };
-	const char *instead;
-
-	if (!command_argv)
-		return false;
-	/* A letter. A long option that is known has another value, or the letter of its own. */
-	if (optopt && (optopt > 127 || has_letter(optopt)))
-		return false;
-	if (!optopt)
-		snprintf(name, sizeof(name), "%.*s",
-			 (int)strcspn(command_argv[optind - 1], "="), command_argv[optind - 1]);
-	instead = foreign_option(command->name, name);
-	if (instead)
-		message("%s: %s", name, instead);
-	return instead;
-}
-
 /*
  * Proposes an option whose name is near the one that getopt_long() did not know. The
  * names are those in the text of --help=all.
@@ -165,8 +131,7 @@ void option_common(int opt)
 
 	if (opt != 'h') {
 		/* getopt_long() has already printed the error. */
-		if (!explain_option())
-			propose_option();
+		propose_option();
 		print_usage(stderr);
 		exit(STATUS_USAGE);
 	}
@@ -211,9 +176,9 @@ const char *meaning(int err)
 	case EBADF:
 		return "the descriptor lacks the right (see kwq open --help)";
 	case ECANCELED:
-		return "a kwq shutdown ended the drain; not everything is done";
+		return "kwq drain --no-wait ended the drain; not everything is done";
 	case EDQUOT:
-		return "quota exceeded by the owner, or by your calls (see kwq limits)";
+		return "quota exceeded by the owner, or by your calls (see kwq stat --limits)";
 	case EEXIST:
 		return "a queue of that name exists (--or-open opens it)";
 	case EMSGSIZE:

@@ -4,8 +4,8 @@
 # The command without a kernel module: help, wrong arguments, exit statuses.
 . ./tap.sh
 
-COMMANDS='create open ls stat add get done extend remove cancel len save load keep shutdown drain rm run run-ctl pause resume configure
-	dead top exporter keys peek kick edit status watch-files kill restart follow log bury limits share'
+COMMANDS='create ls rm configure add watch-files edit run run-ctl open get done stat keys top log follow exporter pause resume drain kick
+	cancel kill keep save load share'
 DEBUG_COMMANDS='advance forget requeues term sync events'
 
 # exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
@@ -96,7 +96,7 @@ ok "kwq debug create --help has --clock manual" grep -qe '--clock manual' <("$KW
 same "U5: kwq --help has no other commands" "$("$KWQ" --help | sed -nE '/^  kwq /d; s/^  [a-z]+ //p' | wc -w)" \
 	"$(wc -w <<<"$COMMANDS")"
 same "U5: and fits a screen" "$("$KWQ" --help | awk 'length > 80 || NR > 24' | wc -l)" 0
-ok "U5: kwq help of what is no command" exits 2 'no command "stauts"; did you mean "status"? See kwq --help' help stauts
+ok "U5: kwq help of what is no command" exits 2 'no command "statt"; did you mean "stat"? See kwq --help' help statt
 
 VERSION=$(sed -n 's/^VERSION[[:space:]]*:= //p' "$SRC/Makefile")
 same "kwq --version" "$("$KWQ" --version)" "kwq $VERSION"
@@ -104,7 +104,7 @@ same "the static one is the same" "$("$O/kwq-static" --version)" "kwq $VERSION"
 
 ok "kwq alone: usage" exits 2 'Usage: kwq COMMAND'
 ok "no such command" exits 2 'no command "frobnicate"; see kwq --help' frobnicate
-ok "U5: a misspelt command" exits 2 'no command "stauts"; did you mean "status"? See kwq --help' stauts
+ok "U5: a misspelt command" exits 2 'no command "statt"; did you mean "stat"? See kwq --help' statt
 wrong 'kwq: run: did you mean --jobs?' run --jbos=4 jobs
 wrong "kwq: keys: unrecognized option '--unsroted'" keys --unsroted
 wrong 'must be --help or --help=all' keys --help=most
@@ -113,61 +113,6 @@ proposes_nothing() {
 }
 ok "U5: no proposal that is far from it" proposes_nothing run --frobnicate
 ok "U5: none if the option is right, and its argument is missing" proposes_nothing run --jobs
-
-# A word of parallel, xargs, pueue, task-spooler or beanstalkd, and what it is called here.
-while IFS='|' read -r word here; do
-	ok "U5: kwq $word" exits 2 "no command \"$word\"; did you mean \"kwq $here\"? See kwq ${here%% *}" "$word"
-done <<'END'
-put|add
-reserve|get
-delete|remove
-release|done --return
-touch|extend
-peek-buried|peek --dead
-kick-job|kick
-pause-tube|pause
-list-tubes|ls
-stats-tube|stat
-logs|log
-clean|dead drop --all
-stash|pause
-start|resume
-parallel|run-ctl --jobs
-switch|edit --priority
-enqueue|add
-pop|get
-ack|done
--C|dead drop --all
--t|follow
-version|--version
-END
-# Each proposal is a command that exists, with options that exist.
-proposals_exist() {
-	local here option
-
-	sed -n '/^} commands/,/^};/p' "$SRC/kwq/foreign.c" | grep -oP '", "\K[a-z][a-z -]*(?=" },$)' >"$WORK/proposals"
-	[ "$(wc -l <"$WORK/proposals")" -gt 30 ] || return 1
-	while read -r here option; do
-		"$KWQ" "$here" --help=all | grep -qF -- "${option##* }" || {
-			echo "kwq $here has no $option"
-			return 1
-		}
-	done <"$WORK/proposals"
-}
-ok "U5: the options that are proposed exist" proposals_exist
-
-# Options of other tools.
-wrong "kwq: run: -P: kwq's option is --jobs" run -P 4 a -- true
-wrong "kwq: run: --max-procs: kwq's option is --jobs" run --max-procs=4 a -- true
-wrong 'kwq: run: -I: not needed: {} is always replaced' run -I{} a -- true
-wrong "kwq: run: --retries: kwq's option is --max-attempts" run --retries 3 a -- true
-wrong "kwq: add: --delay: kwq's option is --after" add --delay 3 a k
-wrong "kwq: create: --ttr: kwq's option is --lease" create --ttr 60 a
-wrong "kwq: kill: -9: kwq's option is --signal, such as --signal TERM" 'kill' -9 a k
-wrong 'kwq: rm: -r: not needed: --force removes a queue with its keys' rm -r a
-wrong '":::": keys come from the queue: kwq add QUEUE KEY...' run a echo ::: b c
-wrong '"::::": keys come from the queue: kwq add QUEUE KEY...' run a echo :::: list
-ok "U5: behind -- such a list is the command's own" exits 1 'run: fd:0: not a queue' run fd:0 -- parallel echo ::: {}
 
 wrong 'cannot be combined' exporter --listen :1 --textfile x
 wrong '--interval needs --textfile' exporter --interval 1s
@@ -208,10 +153,15 @@ wrong 'CMD is missing' open a -n
 wrong 'one argument too many' ls a
 wrong '--no-headings needs --long or --numeric' ls -H
 wrong '--no-headings needs --long' keys -H a
-wrong '--no-headings needs --long' peek -H a
-wrong '--no-headings needs --long' dead ls -H a
-wrong 'work with ls only' dead kick -H a k
-wrong '--json and --no-headings cannot be combined' limits -H --json
+wrong '--no-headings needs --long' keys --first ready -H a
+wrong '--json and --no-headings cannot be combined' stat --limits -H --json
+wrong '--no-headings needs --limits' stat -H
+wrong '--no-headings needs --limits' stat -H a
+wrong '--all is about what runs in all queues' stat --all a
+wrong '--all is about what runs in all queues' stat --all --limits
+wrong 'b: no number of a queue' stat a b
+wrong 'name: no number of a queue' stat a ready name
+wrong '--json has all numbers, so it excludes "ready"' stat --json a ready
 wrong 'QUEUE is missing' save
 wrong 'FILE is missing' save a
 wrong 'one argument too many' save a b c
@@ -220,10 +170,6 @@ wrong '--quiet and --verbose cannot be combined' load -qv a
 wrong '--no-durations excludes --lease, --aging and --forget-after' create --no-durations --lease 1s a
 wrong '--no-durations excludes --lease, --aging and --forget-after' create --no-durations --aging 1s a
 wrong '--no-durations excludes --lease, --aging and --forget-after' create --forget-after 1s --no-durations a
-wrong 'QUEUE is missing' stat
-wrong 'one argument too many' stat a b
-wrong 'QUEUE is missing' len
-wrong 'QUEUE is missing' shutdown
 wrong 'QUEUE is missing' drain
 wrong 'QUEUE is missing' keep
 wrong 'FILE is missing' keep a
@@ -240,6 +186,7 @@ wrong 'one argument too many' debug term a now b
 wrong 'QUEUE is missing' debug sync
 wrong 'must be a duration' debug sync --timeout soon a
 wrong 'must be a duration' drain --timeout soon a
+wrong '--no-wait and --timeout exclude each other' drain --no-wait --timeout 1s a
 wrong 'NAME is missing' rm
 wrong 'must be the name of a queue' rm fd:3
 
@@ -283,10 +230,16 @@ wrong 'cannot be combined' get --null --json a
 wrong 'cannot be combined' get --value --json a
 
 wrong 'QUEUE is missing' 'done'
-wrong 'QUEUE is missing' extend
-wrong 'QUEUE is missing' remove
+wrong '--extend keeps the keys, so it excludes --forget, --dead and --return' 'done' --extend --dead a k
+wrong '--note needs --extend' 'done' --note x a k
+wrong 'a note has at most' 'done' --extend --note "$(head -c 5000 /dev/zero | tr '\0' x)" a k
 wrong 'QUEUE is missing' cancel
-wrong '--state nowhere: must be ready, returned' remove --all --state nowhere a
+wrong 'QUEUE is missing' cancel --leave-jobs
+wrong '--state nowhere: must be ready, returned' cancel --all --state nowhere a
+wrong 'QUEUE is missing' 'kill' --restart
+wrong 'KEY is missing' 'kill' --bury a
+wrong '--signal, --restart and --bury exclude each other' 'kill' --restart --bury a k
+wrong '--signal, --restart and --bury exclude each other' 'kill' -s HUP --restart a k
 
 # The options of a queue's configuration, for create and configure.
 for command in create configure; do
@@ -325,29 +278,20 @@ wrong '--return keeps the counts of requeues, so it excludes --forget' 'done' --
 wrong 'QUEUE is missing' debug requeues
 wrong 'invalid option' debug requeues -v a
 
-wrong 'the command ls, kick or drop is missing' dead
-wrong 'bury: must be ls, kick or drop' dead bury a
-wrong 'QUEUE is missing' dead ls
-wrong 'QUEUE is missing' dead kick --all
-wrong 'one argument too many' dead ls a key
-wrong 'work with kick and drop only' dead ls --all a
-wrong 'work with kick and drop only' dead ls -q a
-wrong 'work with kick and drop only' dead ls -v a
-wrong '--long, --null and --json cannot be combined' dead ls -l0 a
-wrong '--long, --null and --json cannot be combined' dead ls -l --json a
-wrong '--long, --null and --json cannot be combined' dead ls -0 --json a
-for verb in kick drop; do
-	wrong '--long and --no-headings work with ls only' dead $verb -l a key
-	wrong '--all and KEY "key" cannot be combined' dead $verb --all a key
-	wrong '--all reads no keys' dead $verb --all -0 a
-done
-
 wrong 'QUEUE is missing' keys
 wrong 'one argument too many' keys a b
 wrong '--long, --null and --json cannot be combined' keys -l0 a
 wrong '--long, --null and --json cannot be combined' keys --json -l a
-wrong '--values needs --json' keys --values a
-wrong '--values needs --json' keys --values -l a
+wrong '--value and --note are of one key' keys --value a
+wrong '--value and --note are of one key' keys --note a
+wrong '--value prints the value alone, or with --json' keys -k a --value -l a
+wrong '--note prints the note alone' keys -k a --note -l a
+wrong '--note prints the note alone' keys -k a --note --value a
+wrong '--value and --note are of one key' keys -k a --dead --note a
+wrong '--first cannot be combined with --key, --state or --dead' keys -k a --first ready a
+wrong '--first cannot be combined with --key, --state or --dead' keys --first dead --dead a
+wrong '--first busy: must be ready, waiting, processing or dead' keys --first busy a
+wrong '--first remembered: must be ready, waiting, processing or dead' keys --first remembered a
 wrong '--state busy: must be ready, returned' keys --state busy a
 wrong '--state ,dead: must be ready, returned' keys --state ready,,dead a
 wrong '--state : must be ready, returned' keys --state '' a
@@ -426,12 +370,12 @@ ok "load -v: too" tells load -v "$WORK/saved/one"
 ok "save --all -v: too" tells save --all -v "$WORK/saved"
 ok "add: of a refused key" tells add "$evil" full
 ok "get: nothing is ready" tells get --nonblock "$evil"
-ok "len: no such queue" tells len "no $evil"
+ok "stat: no such queue" tells stat "no $evil" ready
 ok "rm: of a queue with keys" tells rm "$evil"
 ok "run: no such queue" tells run "no $evil" -- true
 ok "load: no such file" tells load "$WORK/$evil"
 ok "an unknown command" tells "$evil"
-ok "an argument too many" tells len jobs "$evil"
+ok "an argument too many" tells ls "$evil"
 mv "$WORK/few" "$KWQ_TEST_QUEUES"
 
 same "a key beside a script" "$(allowed sh -c 'echo "$1"' sh {})" "sh -c 'echo \"\$1\"' sh key-0"
@@ -459,9 +403,9 @@ wrong 'must be from 1' run --max-attempts 0 a -- true
 wrong 'must be group, line, pass or journal' run --output mixed a -- true
 
 # Descriptors that are not queues.
-ok "a descriptor that is no queue" exits 1 'len: fd:0: not a queue' len fd:0
+ok "a descriptor that is no queue" exits 1 'stat: fd:0: not a queue' stat fd:0 ready
 ok "a descriptor that is not open" exits 1 'fd:1000: not an open descriptor' stat fd:1000
-ok "a descriptor that is no number" exits 1 'fd:x: not an open descriptor' len fd:x
+ok "a descriptor that is no number" exits 1 'fd:x: not an open descriptor' stat fd:x ready
 ok "add to what is no queue" exits 1 'add: fd:0: not a queue' add fd:0 key
 ok "get from what is no queue" exits 1 'get: fd:0: not a queue' get fd:0
 ok "run on what is no queue" exits 1 'run: fd:0: not a queue' run fd:0 -- true
@@ -503,11 +447,11 @@ same "log --json" "$("$KWQ" log --json --failed -n 2 "$WORK/log" | head -n 1)" \
 if [ -e /dev/kwq ]; then
 	skip "no module" "there is one here"
 else
-	for arguments in 'create a' 'open a -- true' ls 'stat a' 'len a' 'add a k' 'get a' \
-		'done a k' 'extend a k' 'remove a k' 'cancel a k' 'shutdown a' 'drain a' 'debug sync a' 'debug term a now' 'add --sync a k' 'rm a' 'run a -- true' \
+	for arguments in 'create a' 'open a -- true' ls 'stat a' 'stat a ready' stat 'stat --limits' 'stat --limits a' 'add a k' 'get a' \
+		'done a k' 'done --extend a k' 'cancel --leave-jobs a k' 'cancel a k' 'drain --no-wait a' 'drain a' 'debug sync a' 'debug term a now' 'add --sync a k' 'rm a' 'run a -- true' \
 		'create --limit exp:1s..2s a' 'debug create --clock manual a' 'create --lease 1s a' 'configure a' \
-		'debug configure --coalesce a' 'debug forget a k' 'debug requeues a k' 'dead ls a' 'dead kick a k' \
-		'dead drop --all a' 'debug advance a 1s' 'keys a' limits 'limits a'; do
+		'debug configure --coalesce a' 'debug forget a k' 'debug requeues a k' 'keys --dead a' 'kick --dead a k' \
+		'cancel --all --state dead a' 'kill --restart a k' 'kill --bury a k' 'debug advance a 1s' 'keys a'; do
 		# shellcheck disable=SC2086 # a word each
 		ok "no module: kwq $arguments" exits 6 'is the module kwq loaded?' $arguments
 	done

@@ -65,8 +65,8 @@ for shell in zsh fish; do
 		debug .
 		create --
 		keys --state ready,de
-		dead .
-		dead kick .
+		keys --dead .
+		cancel jobs .
 		top --sort q
 		get fd:
 	END
