@@ -80,7 +80,7 @@ struct job_form {
 	enum output_mode mode;
 	enum job_input input;
 	bool many;		/* a job may have several keys */
-	const char *tag;	/* of --tagstring; NULL: none */
+	bool tag;		/* the keys stand before each line of output */
 };
 
 /* Makes the slot free. */

@@ -11,7 +11,6 @@
 #include "escape.h"
 #include "near.h"
 #include "options_list.h"
-#include "shebang.h"
 
 /* In the order in which people need them, and each group in a line of the help. */
 static const struct group {
@@ -231,10 +230,6 @@ int main(int argc, char **argv)
 		return flush_output() ? STATUS_OK : STATUS_FAILED;
 	}
 
-	if (shebang_split(&argc, &argv)) {
-		fprintf(stderr, "kwq: %s\n", strerror(ENOMEM));
-		return STATUS_FAILED;
-	}
 	if (!strcmp(argv[1], "--options") && argc <= 3)
 		return argc < 3 ? list_commands() : list_options(argv[2]);
 	command = find(argv[1]);

@@ -315,10 +315,7 @@ wrong 'must be from 1 to 4096' run -j 0% a -- true
 wrong 'must be from 1 to 4096' run -j 4097 a -- true
 wrong 'must be a number such as 8, 50%, +1 or -1' run -j x a -- true
 wrong 'must be such as now,fail=1' run --halt now,fail=0 a -- true
-wrong 'must be from 0 to 19' run --nice 20 a -- true
-wrong '--delay x: must be a duration' run --delay x a -- true
-wrong 'must be a number of processes' run --load 0 a -- true
-wrong 'must be a size in bytes' run --memfree 1KB a -- true
+wrong 'must be such as now,fail=1' run --halt now,fail=30% a -- true
 wrong '--drop-on 0: must be statuses' run --drop-on 0 a -- true
 wrong '--dead-on 1,,2: must be statuses' run --dead-on 1,,2 a -- true
 wrong '--drop-on and --dead-on both name status 5' run --drop-on 3-6 --dead-on 5 a -- true
@@ -392,10 +389,6 @@ wrong '--resume and --resume-failed need --joblog' run --resume a -- true
 wrong '--resume and --resume-failed need --joblog' run --resume-failed a -- true
 wrong '--eta and --bar are forms of' run --no-progress --bar a -- true
 wrong '--eta and --bar would mix' run --eta --output pass a -- true
-wrong '--shebang: the script is missing' run --shebang a
-wrong 'CMD is missing' run --shebang a -- script
-wrong 'CMD is missing' 'run --shebang a' script
-ok 'a command with blanks is no script' exits 2 'no command "run x"' 'run x' script
 wrong '--kill-after needs --timeout' run --kill-after 1s a -- true
 wrong 'must be a duration' run --retry-after x a -- true
 wrong '--retry-max is less' run --retry-after 10s --retry-max 5s a -- true
