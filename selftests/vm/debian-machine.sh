@@ -355,7 +355,7 @@ state_active() {
 
 # fill: makes a queue with keys of each kind, which belongs to a user.
 fill() {
-	as member kwq create --groups --limit fast-slow:0s*0,0s --dead-after 3 -m 640 full &&
+	as member kwq create --groups --retry fast-slow:0s*0,0s --dead-after 3 -m 640 full &&
 		seq 2000 | as member kwq add full &&
 		as member kwq add -p 5 --group blue full urgent &&
 		as member kwq add --value 'a value' full valued &&

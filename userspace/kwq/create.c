@@ -22,7 +22,7 @@ static const struct option create_options[] = {
 	OPTION_MODE, OPTION_MAX_ITEMS, OPTION_MAX_BYTES, OPTION_CLOCK, OPTION_LEASE, OPTION_GROUPS,
 	OPTION_GROUP_LIMIT, OPTION_AGING, OPTION_NO_VALUES, OPTION_NO_DURATIONS, OPTION_CHANGES,
 	OPTION_SYNC,
-	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST,
+	OPTION_RETRY, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST,
 	OPTION_FORGET_AFTER,
 	OPTION_HELP, OPTION_END
 };
@@ -231,7 +231,7 @@ const struct command command_create = {
 	"  -m, --mode MODE         permission bits, less the umask (700)\n"
 	"      --lease DURATION    a worker loses a key that it holds for longer (never)\n"
 	"      --group-limit N     at most N keys of one group are worked on at once\n"
-	"      --limit SPEC        how long a retry waits, such as exp:5ms..1000s or\n"
+	"      --retry SPEC        how long a retry waits, such as exp:5ms..1000s or\n"
 	"                          bucket:10/s:100; several times: the longest counts\n"
 	"      --dead-after N|never\n"
 	"                          a key is dead when rate-limited more than N times (25)\n"
@@ -241,7 +241,7 @@ const struct command command_create = {
 	"                          descriptor KWQ_FD\n"
 	"      --help=all          all options\n",
 	.examples =
-	"  kwq create --limit exp:1s..1m jobs   failed keys wait 1 s, 2 s, ... 1 min\n"
+	"  kwq create --retry exp:1s..1m jobs   failed keys wait 1 s, 2 s, ... 1 min\n"
 	"  kwq create -m 770 --lease 5m shared  for a group; lost after 5 min\n",
 	.table = create_options,
 	.nr_debug = 3,

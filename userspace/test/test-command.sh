@@ -243,21 +243,21 @@ wrong '--signal, --restart and --bury exclude each other' 'kill' -s HUP --restar
 
 # The options of a queue's configuration, for create and configure.
 for command in create configure; do
-	wrong '--limit bucket:0/s:1: the rate is 0' $command --limit bucket:0/s:1 a
-	wrong '--limit bucket:1/s:0: the burst is 0' $command --limit bucket:1/s:0 a
-	wrong '--limit exp:2s..1s: the base is above the max' $command --limit exp:2s..1s a
-	wrong '--limit backoff:2s*2..1s: the first pause is above the cap' \
-		$command --limit 'backoff:2s*2..1s' a
-	wrong '--limit exp:-1s..1s: a time is negative' $command --limit exp:-1s..1s a
-	wrong '--limit exp:1s..106752d: a time is too long' $command --limit exp:1s..106752d a
-	wrong '--limit linear:1s: no such limiter' $command --limit linear:1s a
-	wrong "--limit : no such limiter" $command --limit '' a
-	wrong '--limit exp:9s..9s: too many limiters (at most 8)' $command --limit exp:1s..1s \
-		--limit exp:2s..2s --limit exp:3s..3s --limit exp:4s..4s --limit exp:5s..5s \
-		--limit exp:6s..6s --limit exp:7s..7s --limit exp:8s..8s --limit exp:9s..9s a
-	wrong '--limit default cannot be combined' $command --limit default --limit exp:1s..1s a
-	wrong '--limit default cannot be combined' $command --limit exp:1s..1s --limit default a
-	wrong '--limit default cannot be combined' $command --limit default --limit default a
+	wrong '--retry bucket:0/s:1: the rate is 0' $command --retry bucket:0/s:1 a
+	wrong '--retry bucket:1/s:0: the burst is 0' $command --retry bucket:1/s:0 a
+	wrong '--retry exp:2s..1s: the base is above the max' $command --retry exp:2s..1s a
+	wrong '--retry backoff:2s*2..1s: the first pause is above the cap' \
+		$command --retry 'backoff:2s*2..1s' a
+	wrong '--retry exp:-1s..1s: a time is negative' $command --retry exp:-1s..1s a
+	wrong '--retry exp:1s..106752d: a time is too long' $command --retry exp:1s..106752d a
+	wrong '--retry linear:1s: no such limiter' $command --retry linear:1s a
+	wrong "--retry : no such limiter" $command --retry '' a
+	wrong '--retry exp:9s..9s: too many limiters (at most 8)' $command --retry exp:1s..1s \
+		--retry exp:2s..2s --retry exp:3s..3s --retry exp:4s..4s --retry exp:5s..5s \
+		--retry exp:6s..6s --retry exp:7s..7s --retry exp:8s..8s --retry exp:9s..9s a
+	wrong '--retry default cannot be combined' $command --retry default --retry exp:1s..1s a
+	wrong '--retry default cannot be combined' $command --retry exp:1s..1s --retry default a
+	wrong '--retry default cannot be combined' $command --retry default --retry default a
 	wrong 'must be a duration' $command --max-wait -1s a
 	wrong 'too long (more than 292 years)' $command --max-wait 106752d a
 	wrong 'too long (more than 584 years)' $command --max-wait 9999999d a
@@ -442,7 +442,7 @@ if [ -e /dev/kwq ]; then
 else
 	for arguments in 'create a' 'open a -- true' ls 'stat a' 'stat a ready' stat 'stat --limits' 'stat --limits a' 'add a k' 'get a' \
 		'done a k' 'done --extend a k' 'cancel --leave-jobs a k' 'cancel a k' 'drain --no-wait a' 'drain a' 'debug sync a' 'debug term a now' 'add --sync a k' 'rm a' 'run a -- true' \
-		'create --limit exp:1s..2s a' 'debug create --clock manual a' 'create --lease 1s a' 'configure a' \
+		'create --retry exp:1s..2s a' 'debug create --clock manual a' 'create --lease 1s a' 'configure a' \
 		'debug configure --coalesce a' 'debug forget a k' 'debug requeues a k' 'keys --dead a' 'kick --dead a k' \
 		'cancel --all --state dead a' 'kill --restart a k' 'kill --bury a k' 'debug advance a 1s' 'keys a'; do
 		# shellcheck disable=SC2086 # a word each

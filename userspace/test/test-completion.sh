@@ -46,7 +46,7 @@ ok "queues behind --outbox" completes 'jobs|two words' debug create --outbox ''
 ok "values of --clock" completes 'monotonic|boottime' create --clock ''
 ok "values of --output" completes 'line' run --output l
 ok "values of --if-waiting" completes 'keep' debug add --after 1s --if-waiting k
-ok "values of --limit" completes 'bucket:10/s:100' configure --limit bu
+ok "values of --retry" completes 'bucket:10/s:100' configure --retry bu
 ok "no queue where a length of time is due" completes '' configure --max-wait ''
 ok "values of --state" completes 'dead|dirty|dying' keys --state d
 ok "values of --state behind a comma" completes 'ready,dead' keys --state ready,de

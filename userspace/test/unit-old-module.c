@@ -158,7 +158,7 @@ static struct {
 } cases[] = {
 	{ &command_create, { "create", "q" },
 	  "[another request]kwq: create: q: not a valid name\n1" },
-	{ &command_create, { "create", "--limit", "exp:1s..2s", "q" },
+	{ &command_create, { "create", "--retry", "exp:1s..2s", "q" },
 	  "kwq: create: " OLD "limiters\n1" },
 	{ &command_create, { "create", "--dead-after", "3", "q" },
 	  "kwq: create: " OLD "limiters\n1" },
