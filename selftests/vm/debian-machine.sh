@@ -71,7 +71,7 @@ accounts() {
 use() {
 	as member kwq create jobs &&
 		as member kwq add jobs red green red &&
-		same "$(as member kwq len jobs)" 2 &&
+		same "$(as member kwq stat jobs ready)" 2 &&
 		same "$(as member kwq get jobs)" red &&
 		same "$(as member kwq run --exit-when-empty jobs -- echo {})" green
 }
@@ -232,7 +232,7 @@ watchdog() {
 # The jobs outlive TimeoutStopSec=, and are killed.
 stop_kills() {
 	systemctl stop "$UNIT"
-	same "$(keys processing)" '' && same "$(keys ready)" long && kwq remove svc long
+	same "$(keys processing)" '' && same "$(keys ready)" long && kwq cancel --leave-jobs svc long
 }
 
 # The jobs end in time, and the unit has not failed.
@@ -327,7 +327,7 @@ shared_run() {
 }
 
 share_works() {
-	as member kwq add shared one && as member kwq sync shared && shared_run one
+	as member kwq add --sync shared one && shared_run one
 }
 
 # One that hangs is ended and started again. What it had stored comes out.
@@ -335,14 +335,14 @@ share_watchdog() {
 	local UNIT=kwq-share@shared old
 
 	old=$(of_unit MainPID)
-	as member kwq add shared two && as member kwq sync shared && kill -STOP "$old" && await 1 of_unit NRestarts &&
+	as member kwq add --sync shared two && kill -STOP "$old" && await 1 of_unit NRestarts &&
 		await 'master of 1 machine' of_unit StatusText && shared_run two
 }
 
 share_stops() {
 	local UNIT=kwq-share@shared
 
-	as member kwq add shared three && as member kwq sync shared && systemctl stop "$UNIT" &&
+	as member kwq add --sync shared three && systemctl stop "$UNIT" &&
 		same "$(of_unit Result)" success &&
 		same "$(kwq share --nats nats://127.0.0.1:14222 --list -H shared | awk '{ print $NF }')" three &&
 		kwq rm --force shared shared.outbox && systemctl stop nats-test
@@ -355,7 +355,7 @@ state_active() {
 
 # fill: makes a queue with keys of each kind, which belongs to a user.
 fill() {
-	as member kwq create --groups --limit fast-slow:0s*0,0s --dead-after 3 -m 640 full &&
+	as member kwq create --groups --retry fast-slow:0s*0,0s --dead-after 3 -m 640 full &&
 		seq 2000 | as member kwq add full &&
 		as member kwq add -p 5 --group blue full urgent &&
 		as member kwq add --value 'a value' full valued &&
@@ -369,7 +369,7 @@ contents() {
 
 	kwq ls -l | grep full
 	kwq configure full
-	kwq keys --json --values --state ready,waiting,processing,dead full | sed -E "$fields"
+	kwq keys --json --value --state ready,waiting,processing,dead full | sed -E "$fields"
 }
 
 # came_back: whether the queue is as it was, and the files are gone.

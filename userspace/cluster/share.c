@@ -95,7 +95,7 @@ static int check_outbox(const struct kwq *q, const char *name, const char *of,
 		return STATUS_FAILED;
 	}
 	if (create->sync && !(st.create_flags & KWQ_CREATE_SYNC)) {
-		message("%s: this outbox was created without --sync, so adds would not wait: start kwq share without --sync, do kwq sync %s, stop it, and do kwq rm --force %s %s; then start it with --sync",
+		message("%s: this outbox was created without --sync, so adds would not wait: start kwq share without --sync, do kwq debug sync %s, stop it, and do kwq rm --force %s %s; then start it with --sync",
 			name, of, of, name);
 		return STATUS_FAILED;
 	}

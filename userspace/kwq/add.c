@@ -12,19 +12,20 @@
 #include "duration.h"
 #include "each_key.h"
 #include "number.h"
+#include "sync.h"
 #include "value_file.h"
 
 enum {
 	OPT_AFTER = OPT_FIRST, OPT_AT, OPT_PAST, OPT_IF_WAITING, OPT_END_WAIT, OPT_RATE_LIMITED,
-	OPT_DEBOUNCE, OPT_WAIT, OPT_VALUE, OPT_VALUE_FILE, OPT_KEEP_VALUE, OPT_REFUSED,
+	OPT_DEBOUNCE, OPT_WAIT, OPT_VALUE, OPT_VALUE_FILE, OPT_KEEP_VALUE, OPT_REFUSED, OPT_SYNC,
 };
 
 static const struct option add_options[] = {
+	{ "if-waiting", required_argument, NULL, OPT_IF_WAITING },
+	{ "end-wait", no_argument, NULL, OPT_END_WAIT },
 	{ "after", required_argument, NULL, OPT_AFTER },
 	{ "at", required_argument, NULL, OPT_AT },
 	{ "past", required_argument, NULL, OPT_PAST },
-	{ "if-waiting", required_argument, NULL, OPT_IF_WAITING },
-	{ "end-wait", no_argument, NULL, OPT_END_WAIT },
 	{ "rate-limited", no_argument, NULL, OPT_RATE_LIMITED },
 	{ "debounce", required_argument, NULL, OPT_DEBOUNCE },
 	{ "group", required_argument, NULL, 'g' },
@@ -34,6 +35,7 @@ static const struct option add_options[] = {
 	{ "priority", required_argument, NULL, 'p' },
 	{ "wait", optional_argument, NULL, OPT_WAIT },
 	{ "refused", required_argument, NULL, OPT_REFUSED },
+	{ "sync", no_argument, NULL, OPT_SYNC },
 	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
@@ -229,12 +231,12 @@ static int add_main(int argc, char **argv)
 		.refusal = refusal,
 		.context = &common,
 	};
-	bool keep_value = false, past_ok = false;
+	bool keep_value = false, past_ok = false, sync = false;
+	int opt, status, not_kept;
 	uint32_t timed;
 	struct kwq *q;
-	int opt;
 
-	while ((opt = getopt_long(argc, argv, KEY_LETTERS "g:p:h", add_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, KEY_LETTERS "g:p:h", command_table(), NULL)) != -1) {
 		switch (opt) {
 		case OPT_AFTER:
 			common.flags |= KWQ_ADD_AFTER;
@@ -279,6 +281,9 @@ static int add_main(int argc, char **argv)
 			break;
 		case OPT_REFUSED:
 			options.refused = optarg;
+			break;
+		case OPT_SYNC:
+			sync = true;
 			break;
 		case 'g':
 			parse_group(optarg);
@@ -332,7 +337,11 @@ static int add_main(int argc, char **argv)
 	if (at)
 		common.time = must_parse_instant("--at", at, kwq_now(q), past_ok ? NULL :
 						 "--past ok adds such keys at once");
-	return each_key(q, queue, &verb, &options, argc, argv);
+	if (sync)
+		must_be_kept(q, queue);
+	status = each_key(q, queue, &verb, &options, argc, argv);
+	not_kept = sync ? wait_until_kept(q, queue, KWQ_NO_DEADLINE) : STATUS_OK;
+	return status ? status : not_kept;
 }
 
 const struct command command_add = {
@@ -349,9 +358,6 @@ const struct command command_add = {
 	"                        ready when no such add came for AFTER, but at the latest\n"
 	"                        AT_MOST after the first one: 2s,1m\n"
 	"      --rate-limited    ready after the delay that the queue's limiters choose\n"
-	"      --if-waiting earlier|later|keep|replace\n"
-	"                        the time to use if the key waits already (earlier)\n"
-	"      --end-wait        add now, also if the key waits for a time\n"
 	"  -g, --group NAME      belongs to this group; '' takes it out of its group. Groups take\n"
 	"                        turns, and the queue may limit each: kwq create --group-limit\n"
 	"      --value VALUE     what the keys carry; a later value replaces it, '' takes it away\n"
@@ -360,6 +366,7 @@ const struct command command_add = {
 	"  -p, --priority N      -32 to 31; the highest is handed out first (0)\n"
 	"      --wait[=DURATION] wait for room while the queue is full, for DURATION in all\n"
 	"      --refused FILE    append the keys that are refused, to add them again\n"
+	"      --sync            wait until the adds are on the disk, or in the engine\n"
 	KEY_HELP,
 	.brief =
 	"      --after DURATION   ready after DURATION: 1.5s, 1m30s, 500ms\n"
@@ -381,5 +388,10 @@ const struct command command_add = {
 	"  kwq add jobs report-7 report-8           two keys\n"
 	"  find . -name '*.jpg' | kwq add --after 1m thumbs\n",
 	.table = add_options,
+	.nr_debug = 2,
+	.debug_options =
+	"      --if-waiting earlier|later|keep|replace\n"
+	"                        the time to use if the key waits already (earlier)\n"
+	"      --end-wait        add now, also if the key waits for a time\n",
 	.main = add_main,
 };

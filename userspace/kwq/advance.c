@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq advance: moves the clock of a queue that was created with --clock manual.
+ * kwq debug advance: moves the clock of a queue that was created with --clock manual.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -66,8 +66,8 @@ const struct command command_advance = {
 	"      --to DURATION   move it to this time since its start, not by this time\n"
 	"  -h, --help\n",
 	.examples =
-	"  kwq advance test 10s                     10 s later\n"
-	"  kwq advance --to 1h test                 1 h after the clock's start\n",
+	"  kwq debug advance test 10s               10 s later\n"
+	"  kwq debug advance --to 1h test           1 h after the clock's start\n",
 	.table = advance_options,
 	.main = advance_main,
 };

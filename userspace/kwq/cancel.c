@@ -13,6 +13,7 @@
  * it that. But whether the job has ended cannot be seen from here, so that is a failure.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
@@ -20,7 +21,10 @@
 #include "was.h"
 #include "worker_client.h"
 
+enum { OPT_LEAVE_JOBS = OPT_FIRST };
+
 static const struct option cancel_options[] = {
+	{ "leave-jobs", no_argument, NULL, OPT_LEAVE_JOBS },
 	OPTION_FILTER_ALL, OPTION_FILTER_STATE, OPTION_FILTER_GROUP, OPTION_FILTER_GLOB,
 	OPTION_NULL, OPTION_QUIET, OPTION_JSON, OPTION_HELP, OPTION_END
 };
@@ -29,6 +33,8 @@ static const struct option cancel_options[] = {
 static int all_were;
 /* Whether the end of some job could not be seen. */
 static bool some_may_run;
+/* With --leave-jobs: how many keys have a worker. */
+static uint64_t still_held;
 
 static struct key_filter filter;	/* too large for the stack */
 static const char *queue;
@@ -37,7 +43,11 @@ static int fill(void *entry, const char *key, size_t len, const void *context)
 {
 	(void)key;
 	(void)context;
-	*(struct kwq_remove_entry *)entry = (struct kwq_remove_entry){ .key_len = len };
+	*(struct kwq_remove_entry *)entry = (struct kwq_remove_entry){
+		.key_len = len,
+		/* A key that is listed as dead may be added again before it is removed. */
+		.flags = filter.states == KWQ_IS_DEAD ? KWQ_REMOVE_DEAD : 0,
+	};
 	return len;
 }
 
@@ -100,7 +110,7 @@ static int end_job(struct kwq *q, const char *key, size_t len, uint64_t *disclai
 }
 
 /* Returns what the key was, KWQ_WAS_* bits, or a negative errno value. */
-static int cancel_key(struct kwq *q, const char *key, size_t len)
+static int cancel_key(struct kwq *q, const char *key, size_t len, uint32_t flags)
 {
 	struct kwq_listed item;
 	uint64_t disclaimed = 0;
@@ -113,7 +123,7 @@ static int cancel_key(struct kwq *q, const char *key, size_t len)
 	if (err)
 		return err;
 	for (;;) {
-		now = remove_key(q, key, len, 0);
+		now = remove_key(q, key, len, flags);
 		if (now == -ENOENT && first)
 			break;
 		if (now < 0)
@@ -139,9 +149,24 @@ static int submit(struct kwq *q, const struct kwq_batch *batch)
 	unsigned int i;
 
 	for (i = 0; i < batch->nr; key += entries[i++].key_len)
-		results[i] = cancel_key(q, key, entries[i].key_len);
+		results[i] = cancel_key(q, key, entries[i].key_len, entries[i].flags);
 	key_filter_excuse(&filter, batch, batch->nr);
 	return batch->nr;
+}
+
+static int submit_leaving_jobs(struct kwq *q, const struct kwq_batch *batch)
+{
+	const __s32 *results = (void *)(uintptr_t)batch->results;
+	int taken = kwq_remove_batch(q, batch), i;
+
+	for (i = 0; i < taken; i++) {
+		if (results[i] <= 0)
+			continue;
+		all_were |= results[i] & KWQ_WAS_DEAD;
+		still_held += !!(results[i] & KWQ_WAS_PROCESSING);
+	}
+	key_filter_excuse(&filter, batch, taken);
+	return taken;
 }
 
 static const char *refusal(int err)
@@ -149,14 +174,42 @@ static const char *refusal(int err)
 	return err == -ENOENT ? "no such key" : NULL;
 }
 
+/* The key may be in the engine, from where nothing but a worker takes it. */
+static const char *refusal_of_shared(int err)
+{
+	return err == -ENOENT ?
+		"not on this machine; other keys cannot be removed (see kwq share --list)" :
+		NULL;
+}
+
 /* Tells apart what a script may have to clean up after. */
-static int status_of_all(int status)
+static int status_of_all(int status, bool quiet)
 {
 	if (status || some_may_run)
 		return status ? status : STATUS_FAILED;
+	/* A key that a worker holds is not gone, so success would be a lie. */
+	if (still_held && !quiet)
+		message("%s: %llu being processed: gone once done, but back if a job fails: without --leave-jobs the jobs end, too",
+			queue, (unsigned long long)still_held);
+	if (still_held)
+		return STATUS_FAILED;
 	if (all_were & KWQ_WAS_PROCESSING)
 		return STATUS_WAS_RUNNING;
 	return all_were & KWQ_WAS_DEAD ? STATUS_WAS_DEAD : STATUS_OK;
+}
+
+/* Ends the program, after a message, if the jobs of this queue cannot be ended. */
+static void must_end_jobs(struct kwq *q)
+{
+	must_list_items(q, queue);
+	if (!module_has(KWQ_FEATURE_GRANTS))
+		message("%s: the kernel's kwq is older than this command", queue);
+	else if (shared_queue(q))
+		message("%s: this queue is shared, and a key of it cannot be cancelled on all machines: let its job decide (see kwq-share(1))",
+			queue);
+	else
+		return;
+	exit(STATUS_FAILED);
 }
 
 static int cancel_main(int argc, char **argv)
@@ -169,31 +222,31 @@ static int cancel_main(int argc, char **argv)
 		.refusal = refusal,
 	};
 	struct key_options options = { 0 };
-	const char *shared;
+	bool leave_jobs = false;
 	struct kwq *q;
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "a0qh", cancel_options, NULL)) != -1)
-		if (!key_option(&options, opt) && !key_filter_option(&filter, opt))
+	while ((opt = getopt_long(argc, argv, "a0qh", cancel_options, NULL)) != -1) {
+		if (opt == OPT_LEAVE_JOBS)
+			leave_jobs = true;
+		else if (!key_option(&options, opt) && !key_filter_option(&filter, opt))
 			option_common(opt);
+	}
 	options.verbose = !options.quiet;
 	if (optind == argc)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
-	q = must_open_queue(queue, KWQ_RIGHT_READ | KWQ_RIGHT_MANAGE);
-	must_list_items(q, queue);
-	if (!module_has(KWQ_FEATURE_GRANTS)) {
-		message("%s: the kernel's kwq is older than this command", queue);
-		return STATUS_FAILED;
-	}
-	shared = shared_queue(q);
-	if (shared) {
-		message("%s: this queue is shared, and a key of it cannot be cancelled on all machines: let its job decide (see kwq-share(1))",
-			queue);
-		return STATUS_FAILED;
-	}
+	/* A list, and a look at a job, need the right to read. */
+	q = must_open_queue(queue, leave_jobs && !filter.all ? KWQ_RIGHT_MANAGE :
+			    KWQ_RIGHT_READ | KWQ_RIGHT_MANAGE);
+	if (!leave_jobs)
+		must_end_jobs(q);
+	else
+		verb.submit = submit_leaving_jobs;
+	if (leave_jobs && shared_queue(q))
+		verb.refusal = refusal_of_shared;
 	key_filter_apply(&filter, q, queue, &verb, &options, argc, argv);
-	return status_of_all(each_key(q, queue, &verb, &options, argc, argv));
+	return status_of_all(each_key(q, queue, &verb, &options, argc, argv), options.quiet);
 }
 
 const struct command command_cancel = {
@@ -202,6 +255,7 @@ const struct command command_cancel = {
 	.summary = "Take keys out of a queue, and end their jobs",
 	.options =
 	FILTER_HELP
+	"      --leave-jobs     end no job: a key whose job runs is gone once it is done\n"
 	"  -0, --null       keys on standard input end with NUL, not with newline\n"
 	"  -q, --quiet      do not print what the keys were, nor errors of single keys\n"
 	"      --json       print the results as one JSON object per line\n"
@@ -210,7 +264,7 @@ const struct command command_cancel = {
 	"Prints what each key was: ready, waiting, processing, dirty (added again while\n"
 	"it ran) or dead. The exit status is 0 if all were ready or waiting, 7 if a job\n"
 	"ran and has ended, 8 if a key was dead, and 1 if a key was not there, or if its\n"
-	"job may still run, because its worker cannot be asked.\n",
+	"job may still run: with --leave-jobs, or because its worker cannot be asked.\n",
 	.examples =
 	"  kwq cancel jobs report-7                 whatever it does, it is over\n"
 	"  kwq cancel jobs report-7 || [ $? = 7 ]   it may have run, in a script\n",

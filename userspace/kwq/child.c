@@ -71,9 +71,6 @@ static int inherit_queue(int fd, rlim_t limit)
 
 static int restore(const struct child_inheritance *was)
 {
-	errno = 0;
-	if (was->nice && nice(was->nice) == -1 && errno)
-		return -1;
 	if (setrlimit(RLIMIT_NOFILE, &was->descriptors))
 		return -1;
 	if (sigaction(SIGPIPE, &was->sigpipe, NULL) ||

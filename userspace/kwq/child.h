@@ -14,15 +14,13 @@
 #include "output.h"
 
 /*
- * State that kwq run changed for itself, and each job gets back as it was. Jobs differ
- * from kwq run in their niceness alone.
+ * State that kwq run changed for itself, and each job gets back as it was.
  */
 struct child_inheritance {
 	pid_t parent;
 	sigset_t mask;
 	struct sigaction sigpipe, sigchld, sigxfsz;
 	struct rlimit descriptors;
-	int nice;		/* added to the niceness: from 0, which cannot fail */
 	int null;		/* /dev/null */
 };
 

@@ -35,20 +35,22 @@ struct command {
 	const char *options;	/* all of them, for --help=all */
 	const char *brief;	/* for --help, if all of them do not fit 24 lines */
 	const char *examples;	/* two, unless the options end with them */
-	const struct option *table;	/* what getopt_long() takes */
+	const struct option *table;	/* what getopt_long() takes; see command_table() */
+	/* So many options at the begin of the table are those of kwq debug alone. */
+	unsigned int nr_debug;
+	const char *debug_options;	/* for --help of kwq debug */
 	int (*main)(int argc, char **argv);
 };
 
-extern const struct command command_create, command_open, command_ls,
-	command_stat, command_add, command_get, command_done, command_remove,
-	command_len, command_shutdown, command_drain, command_rm, command_run,
-	command_configure, command_forget, command_requeues, command_dead,
-	command_extend, command_pause, command_resume, command_advance, command_top,
-	command_exporter, command_keys, command_save, command_load,
-	command_peek, command_kick, command_edit, command_status, command_watch_files,
-	command_kill, command_restart, command_follow, command_events,
-	command_bury, command_run_ctl, command_limits, command_keep, command_sync,
-	command_term, command_share, command_cancel, command_log;
+extern const struct command command_create, command_open, command_ls, command_stat, command_add,
+	command_get, command_done, command_drain, command_rm, command_run, command_configure,
+	command_pause, command_resume, command_top, command_exporter, command_keys, command_save,
+	command_load, command_kick, command_edit, command_watch_files, command_kill,
+	command_follow, command_run_ctl, command_keep, command_share, command_cancel, command_log;
+
+/* Those of kwq debug. */
+extern const struct command command_advance, command_forget, command_requeues, command_term,
+	command_sync, command_events;
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -74,6 +76,13 @@ enum { OPT_JSON = 256, OPT_FIRST };
 /* The running subcommand and its arguments, for messages and --help. */
 extern const struct command *command;
 extern char **command_argv;
+
+/* Whether kwq debug runs it, and what stands before its name then: "debug ", otherwise "". */
+extern bool debugging;
+const char *command_prefix(void);
+
+/* The options that the running subcommand takes now. */
+const struct option *command_table(void);
 
 /*
  * Whether -- stands before argv[optind]. Then what follows are arguments, also if they look like
@@ -193,6 +202,9 @@ void must_have_leases(const struct kwq *q, const char *queue);
 
 /* Complains and ends the program if the queue's module cannot list items. */
 void must_list_items(const struct kwq *q, const char *queue);
+
+/* Ends the program, after a message, if dead keys are not in the queue, but in the engine. */
+void must_have_dead_keys(const struct kwq *q, const char *queue);
 
 bool queue_is_fd(const char *argument);
 

@@ -15,16 +15,16 @@ static void add_limiter(struct config_options *o, const char *spec)
 		o->default_limiters = true;
 	} else {
 		if (o->config.nr == KWQ_LIMITERS_MAX)
-			usage("--limit %s: too many limiters (at most %d)", spec,
+			usage("--retry %s: too many limiters (at most %d)", spec,
 			      KWQ_LIMITERS_MAX);
 		why = limit_spec_parse(spec, &o->limiters[o->config.nr]);
 		if (why)
-			usage("--limit %s: %s", spec, why);
+			usage("--retry %s: %s", spec, why);
 		o->config.nr++;
 	}
-	if (o->default_limiters && (o->limit || o->config.nr))
-		usage("--limit default cannot be combined with another --limit");
-	o->limit = true;
+	if (o->default_limiters && (o->retry || o->config.nr))
+		usage("--retry default cannot be combined with another --retry");
+	o->retry = true;
 }
 
 /* Returns 0 for never, as the kernel has it. */
@@ -36,7 +36,7 @@ static uint32_t parse_bound(const char *option, const char *s)
 bool config_option(struct config_options *o, int opt)
 {
 	switch (opt) {
-	case OPT_LIMIT:
+	case OPT_RETRY:
 		add_limiter(o, optarg);
 		return true;
 	case OPT_MAX_WAIT:
@@ -70,7 +70,7 @@ bool config_option(struct config_options *o, int opt)
 
 bool config_options_given(const struct config_options *o)
 {
-	return o->limit || o->max_wait || o->dead_after || o->dead_after_lost ||
+	return o->retry || o->max_wait || o->dead_after || o->dead_after_lost ||
 	       o->forget_after || o->coalesce;
 }
 
@@ -105,7 +105,7 @@ int config_options_apply(const struct config_options *o, struct kwq *q)
 	if (err)
 		return err;
 
-	if (o->limit)
+	if (o->retry)
 		set_limiters(&config, o->limiters, o->config.nr);
 	if (o->max_wait)
 		config.max_wait = o->config.max_wait;

@@ -11,11 +11,11 @@
 
 /* Out of the range of the subcommands' own options. */
 enum {
-	OPT_LIMIT = 1000, OPT_MAX_WAIT, OPT_DEAD_AFTER, OPT_FORGET_AFTER, OPT_COALESCE,
+	OPT_RETRY = 1000, OPT_MAX_WAIT, OPT_DEAD_AFTER, OPT_FORGET_AFTER, OPT_COALESCE,
 	OPT_NO_COALESCE, OPT_DEAD_AFTER_LOST,
 };
 
-#define OPTION_LIMIT	{ "limit", required_argument, NULL, OPT_LIMIT }
+#define OPTION_RETRY	{ "retry", required_argument, NULL, OPT_RETRY }
 #define OPTION_MAX_WAIT	{ "max-wait", required_argument, NULL, OPT_MAX_WAIT }
 #define OPTION_DEAD_AFTER { "dead-after", required_argument, NULL, OPT_DEAD_AFTER }
 #define OPTION_DEAD_AFTER_LOST { "dead-after-lost", required_argument, NULL, OPT_DEAD_AFTER_LOST }
@@ -24,7 +24,7 @@ enum {
 #define OPTION_NO_COALESCE { "no-coalesce", no_argument, NULL, OPT_NO_COALESCE }
 
 #define CONFIG_HELP \
-	"      --limit SPEC       how long a retry waits; given several times, up to 8, the\n" \
+	"      --retry SPEC       how long a retry waits; given several times, up to 8, the\n" \
 	"                         longest counts: exp:5ms..1000s, fast-slow:5ms*3,10s,\n" \
 	"                         bucket:10/s:100, backoff:100ms*2..10s,steps=N,jitter=0.1,\n" \
 	"                         or default: exp:5ms..1000s with bucket:10/s:100\n" \
@@ -34,7 +34,10 @@ enum {
 	"      --dead-after-lost N|never\n" \
 	"                         a key is dead when lost by N workers in a row (3)\n" \
 	"      --forget-after DURATION\n" \
-	"                         reset the requeues of a key idle for so long (0: never)\n" \
+	"                         reset the requeues of a key idle for so long (0: never)\n"
+
+/* Those that only kwq debug takes. */
+#define COALESCE_HELP \
 	"      --coalesce         ignore a rate-limited add of a key that waits already\n" \
 	"      --no-coalesce      count it, and take a token for it\n"
 
@@ -42,7 +45,7 @@ struct config_options {
 	/* Zero, as in a new queue, except for the given options. */
 	struct kwq_config config;
 	struct kwq_limiter limiters[KWQ_LIMITERS_MAX];
-	bool limit, max_wait, dead_after, dead_after_lost, forget_after, coalesce;	/* given */
+	bool retry, max_wait, dead_after, dead_after_lost, forget_after, coalesce;	/* given */
 	bool default_limiters;
 };
 

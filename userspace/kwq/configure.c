@@ -10,8 +10,9 @@
 #include "limit_spec.h"
 
 static const struct option configure_options[] = {
-	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST,
-	OPTION_FORGET_AFTER, OPTION_COALESCE, OPTION_NO_COALESCE,
+	OPTION_COALESCE, OPTION_NO_COALESCE,
+	OPTION_RETRY, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST,
+	OPTION_FORGET_AFTER,
 	OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
@@ -37,7 +38,7 @@ static void print_text(const struct kwq_config *config, const struct kwq_limiter
 	__u32 i;
 
 	for (i = 0; i < config->nr; i++)
-		printf("%-17s%s\n", "limit", limit_spec_print(spec, &limiters[i]));
+		printf("%-17s%s\n", "retry", limit_spec_print(spec, &limiters[i]));
 	printf("%-17s%s\n", "max-wait", duration_or("none", config->max_wait));
 	print_number("dead-after", config->dead_after);
 	print_number("dead-after-lost", config->dead_after_lost);
@@ -50,7 +51,7 @@ static void print_json(const struct kwq_config *config, const struct kwq_limiter
 	char spec[LIMIT_SPEC_SIZE];
 	__u32 i;
 
-	fputs("{\"limits\":[", stdout);
+	fputs("{\"retry\":[", stdout);
 	for (i = 0; i < config->nr; i++)
 		printf("%s\"%s\"", i ? "," : "", limit_spec_print(spec, &limiters[i]));
 	printf("],\"max_wait_ns\":%llu,\"dead_after\":%u,\"dead_after_lost\":%u,",
@@ -92,7 +93,7 @@ static int configure_main(int argc, char **argv)
 	struct kwq *q;
 	int opt, err;
 
-	while ((opt = getopt_long(argc, argv, "h", configure_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "h", command_table(), NULL)) != -1) {
 		if (opt == OPT_JSON)
 			json = true;
 		else if (!config_option(&o, opt))
@@ -119,9 +120,9 @@ const struct command command_configure = {
 	"      --json             print the configuration as a JSON object\n"
 	"  -h, --help\n"
 	"\n"
-	"Settings without an option stay unchanged. --limit replaces all limiters.\n",
+	"Settings without an option stay unchanged. --retry replaces all limiters.\n",
 	.brief =
-	"      --limit SPEC        how long a retry waits, such as exp:5ms..1000s or\n"
+	"      --retry SPEC        how long a retry waits, such as exp:5ms..1000s or\n"
 	"                          bucket:10/s:100; several times: the longest counts\n"
 	"      --max-wait DURATION longest wait of a retry (0: no limit)\n"
 	"      --dead-after N|never\n"
@@ -131,10 +132,12 @@ const struct command command_configure = {
 	"      --json              print the configuration as a JSON object\n"
 	"      --help=all          all options\n"
 	"\n"
-	"Settings without an option stay unchanged. --limit replaces all limiters.\n",
+	"Settings without an option stay unchanged. --retry replaces all limiters.\n",
 	.examples =
 	"  kwq configure jobs                       print the settings\n"
-	"  kwq configure --limit exp:1s..10m jobs   wait 1 s, 2 s, ... 10 min\n",
+	"  kwq configure --retry exp:1s..10m jobs   wait 1 s, 2 s, ... 10 min\n",
 	.table = configure_options,
+	.nr_debug = 2,
+	.debug_options = COALESCE_HELP,
 	.main = configure_main,
 };

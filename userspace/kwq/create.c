@@ -16,13 +16,14 @@ enum { OPT_OUTBOX = OPT_FIRST };
 
 static const struct option create_options[] = {
 	{ "outbox", required_argument, NULL, OPT_OUTBOX },
+	OPTION_COALESCE, OPTION_NO_COALESCE,
 	{ "unnamed", no_argument, NULL, 'u' },
 	{ "or-open", no_argument, NULL, 'p' },
 	OPTION_MODE, OPTION_MAX_ITEMS, OPTION_MAX_BYTES, OPTION_CLOCK, OPTION_LEASE, OPTION_GROUPS,
 	OPTION_GROUP_LIMIT, OPTION_AGING, OPTION_NO_VALUES, OPTION_NO_DURATIONS, OPTION_CHANGES,
 	OPTION_SYNC,
-	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST,
-	OPTION_FORGET_AFTER, OPTION_COALESCE, OPTION_NO_COALESCE,
+	OPTION_RETRY, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST,
+	OPTION_FORGET_AFTER,
 	OPTION_HELP, OPTION_END
 };
 
@@ -63,7 +64,7 @@ static void parse_create_options(struct create_options *o, int argc, char **argv
 {
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "+um:ph", create_options, NULL)) != -1)
+	while ((opt = getopt_long(argc, argv, "+um:ph", command_table(), NULL)) != -1)
 		parse_create_option(o, opt);
 }
 
@@ -219,10 +220,9 @@ const struct command command_create = {
 	.summary = "Create a queue",
 	.options =
 	QUEUE_HELP
-	"      --changes          programs may follow the changes: kwq keep, kwq sync\n"
+	"      --changes          programs may follow the changes, as kwq keep does\n"
 	"      --sync             implies --changes; adds and dones wait until kwq keep has them\n"
 	"                         on the disk\n"
-	"      --outbox QUEUE     adds go to QUEUE instead, from which a manager takes them\n"
 	"  -p, --or-open          no error if a queue of that name exists; it stays unchanged\n"
 	"  -u, --unnamed          create a queue without a name and run CMD, which inherits it\n"
 	"                         as descriptor KWQ_FD; it lives as long as that is open\n"
@@ -231,7 +231,7 @@ const struct command command_create = {
 	"  -m, --mode MODE         permission bits, less the umask (700)\n"
 	"      --lease DURATION    a worker loses a key that it holds for longer (never)\n"
 	"      --group-limit N     at most N keys of one group are worked on at once\n"
-	"      --limit SPEC        how long a retry waits, such as exp:5ms..1000s or\n"
+	"      --retry SPEC        how long a retry waits, such as exp:5ms..1000s or\n"
 	"                          bucket:10/s:100; several times: the longest counts\n"
 	"      --dead-after N|never\n"
 	"                          a key is dead when rate-limited more than N times (25)\n"
@@ -241,9 +241,14 @@ const struct command command_create = {
 	"                          descriptor KWQ_FD\n"
 	"      --help=all          all options\n",
 	.examples =
-	"  kwq create --limit exp:1s..1m jobs   failed keys wait 1 s, 2 s, ... 1 min\n"
+	"  kwq create --retry exp:1s..1m jobs   failed keys wait 1 s, 2 s, ... 1 min\n"
 	"  kwq create -m 770 --lease 5m shared  for a group; lost after 5 min\n",
 	.table = create_options,
+	.nr_debug = 3,
+	.debug_options =
+	"      --clock manual     a clock that only kwq debug advance moves\n"
+	"      --outbox QUEUE     adds go to QUEUE instead, from which a manager takes them\n"
+	COALESCE_HELP,
 	.main = create_main,
 };
 
@@ -252,9 +257,9 @@ const struct command command_open = {
 	.arguments = "[OPTION...] QUEUE [--] CMD [ARGUMENT...]",
 	.summary = "Run CMD with a handle of the queue as descriptor KWQ_FD",
 	.options =
-	"  -r, --read       allow get, done, extend, forget, requeues and dead ls\n"
-	"  -w, --write      allow add and dead kick\n"
-	"  -x, --manage     allow remove, dead drop, configure, shutdown, drain, advance\n"
+	"  -r, --read       allow get, done and keys; kick and cancel need it, too\n"
+	"  -w, --write      allow add, and kick\n"
+	"  -x, --manage     allow cancel, configure, pause, resume and drain\n"
 	"  -n, --nonblock   get does not wait\n"
 	"  -h, --help\n"
 	"\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq done and kwq extend: finish items that a descriptor holds, or extend their leases.
+ * kwq done: finishes items that a descriptor holds, or extends their leases.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,21 +11,15 @@
 #include "each_key.h"
 #include "number.h"
 
-enum { OPT_FORGET = OPT_FIRST, OPT_DEAD, OPT_RETURN };
+enum { OPT_FORGET = OPT_FIRST, OPT_DEAD, OPT_RETURN, OPT_EXTEND, OPT_NOTE };
 
 static const struct option done_options[] = {
 	{ "forget", no_argument, NULL, OPT_FORGET },
 	{ "dead", no_argument, NULL, OPT_DEAD },
 	{ "return", no_argument, NULL, OPT_RETURN },
-	{ "ticket", no_argument, NULL, 't' },
-	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
-};
-
-enum { OPT_NOTE = OPT_FIRST };
-
-static const struct option extend_options[] = {
-	{ "ticket", no_argument, NULL, 't' },
+	{ "extend", no_argument, NULL, OPT_EXTEND },
 	{ "note", required_argument, NULL, OPT_NOTE },
+	{ "ticket", no_argument, NULL, 't' },
 	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
@@ -152,44 +146,6 @@ static void check_flags(uint32_t flags)
 	}
 }
 
-static int done_main(int argc, char **argv)
-{
-	struct key_options options = { 0 };
-	uint32_t flags = 0;
-	struct key_verb verb = {
-		.entry_size = sizeof(struct kwq_done_entry),
-		.fill = fill_done_key,
-		.submit = kwq_done_batch,
-		.outcome = done_outcome,
-		.refusal = refusal,
-		.context = &flags,
-	};
-	const char *queue;
-	struct kwq *q;
-	int opt;
-
-	while ((opt = getopt_long(argc, argv, KEY_LETTERS "th", done_options, NULL)) != -1) {
-		if (opt == 't')
-			verb.fill = fill_done_ticket;
-		else if (opt == OPT_FORGET)
-			flags |= KWQ_DONE_FORGET;
-		else if (opt == OPT_DEAD)
-			flags |= KWQ_DONE_DEAD;
-		else if (opt == OPT_RETURN)
-			flags |= KWQ_DONE_RETURN;
-		else if (!key_option(&options, opt))
-			option_common(opt);
-	}
-	if (optind == argc)
-		usage("QUEUE is missing");
-	check_flags(flags);
-	queue = argv[optind++];
-	q = must_open_queue(queue, KWQ_RIGHT_READ);
-	if (flags & KWQ_DONE_FORGET)
-		must_have_limiters(q, queue);
-	return each_key(q, queue, &verb, &options, argc, argv);
-}
-
 static int submit_with_note(struct kwq *q, const struct kwq_batch *batch)
 {
 	static struct kwq_add_extra extras[KWQ_BATCH_MAX];
@@ -220,72 +176,114 @@ static const char *extend_refusal(int err)
 				    refusal(err);
 }
 
-static int extend_main(int argc, char **argv)
+struct done_options {
+	uint32_t flags;		/* KWQ_DONE_* */
+	bool extend, note, ticket;
+	struct key_options key;
+};
+
+static void parse_option(struct done_options *o, int opt)
 {
-	struct key_options options = { 0 };
+	switch (opt) {
+	case 't':
+		o->ticket = true;
+		break;
+	case OPT_FORGET:
+		o->flags |= KWQ_DONE_FORGET;
+		break;
+	case OPT_DEAD:
+		o->flags |= KWQ_DONE_DEAD;
+		break;
+	case OPT_RETURN:
+		o->flags |= KWQ_DONE_RETURN;
+		break;
+	case OPT_EXTEND:
+		o->extend = true;
+		break;
+	case OPT_NOTE:
+		o->note = true;
+		take_note(optarg);
+		break;
+	default:
+		if (!key_option(&o->key, opt))
+			option_common(opt);
+	}
+}
+
+/* The keys stay with the descriptor. Returns the exit status. */
+static int extend(struct kwq *q, const char *queue, const struct done_options *o, int argc,
+		  char **argv)
+{
 	struct key_verb verb = {
 		.entry_size = sizeof(struct kwq_extend_entry),
-		.fill = fill_extend_key,
-		.submit = kwq_extend_batch,
+		.fill = o->ticket ? fill_extend_ticket : fill_extend_key,
+		.submit = o->note ? submit_with_note : kwq_extend_batch,
 		.outcome = extend_outcome,
 		.refusal = extend_refusal,
 	};
+
+	must_have_leases(q, queue);
+	if (o->note && !module_has(KWQ_FEATURE_NOTES)) {
+		message("the kernel's kwq is older than this command and has no notes");
+		return STATUS_FAILED;
+	}
+	return each_key(q, queue, &verb, &o->key, argc, argv);
+}
+
+static int finish(struct kwq *q, const char *queue, const struct done_options *o, int argc,
+		  char **argv)
+{
+	struct key_verb verb = {
+		.entry_size = sizeof(struct kwq_done_entry),
+		.fill = o->ticket ? fill_done_ticket : fill_done_key,
+		.submit = kwq_done_batch,
+		.outcome = done_outcome,
+		.refusal = refusal,
+		.context = &o->flags,
+	};
+
+	if (o->flags & KWQ_DONE_FORGET)
+		must_have_limiters(q, queue);
+	return each_key(q, queue, &verb, &o->key, argc, argv);
+}
+
+static int done_main(int argc, char **argv)
+{
+	struct done_options o = { 0 };
 	const char *queue;
 	struct kwq *q;
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, KEY_LETTERS "th", extend_options, NULL)) != -1) {
-		if (opt == 't')
-			verb.fill = fill_extend_ticket;
-		else if (opt == OPT_NOTE)
-			take_note(optarg);
-		else if (!key_option(&options, opt))
-			option_common(opt);
-	}
+	while ((opt = getopt_long(argc, argv, KEY_LETTERS "th", done_options, NULL)) != -1)
+		parse_option(&o, opt);
 	if (optind == argc)
 		usage("QUEUE is missing");
+	if (o.extend && o.flags)
+		usage("--extend keeps the keys, so it excludes --forget, --dead and --return");
+	if (o.note && !o.extend)
+		usage("--note needs --extend");
+	check_flags(o.flags);
 	queue = argv[optind++];
 	q = must_open_queue(queue, KWQ_RIGHT_READ);
-	must_have_leases(q, queue);
-	if (extend_flags) {
-		if (!module_has(KWQ_FEATURE_NOTES)) {
-			message("the kernel's kwq is older than this command and has no notes");
-			return STATUS_FAILED;
-		}
-		verb.submit = submit_with_note;
-	}
-	return each_key(q, queue, &verb, &options, argc, argv);
+	return o.extend ? extend(q, queue, &o, argc, argv) : finish(q, queue, &o, argc, argv);
 }
 
 const struct command command_done = {
 	.name = "done",
 	.arguments = "[OPTION...] fd:N [KEY...]",
-	.summary = "Finish keys that the descriptor N holds",
+	.summary = "Finish keys that the descriptor N holds, or extend their leases",
 	.options =
 	"  -t, --ticket     the arguments are tickets, as kwq get --json prints them\n"
 	"      --forget     the keys succeeded: reset their counts of requeues to 0\n"
-	"      --dead       set the keys aside as dead letters (see kwq dead)\n"
+	"      --dead       set the keys aside as dead letters (see kwq keys --dead)\n"
 	"      --return     put the keys back, as if they had not been handed out\n"
-	KEY_HELP
-	"Examples:\n"
-	"  kwq done --forget fd:9 invoice-17\n"
-	"  kwq done --return fd:9 invoice-17\n",
-	.table = done_options,
-	.main = done_main,
-};
-
-const struct command command_extend = {
-	.name = "extend",
-	.arguments = "[OPTION...] fd:N [KEY...]",
-	.summary = "Extend the leases of keys that the descriptor N holds",
-	.options =
-	"  -t, --ticket     the arguments are tickets, as kwq get --json prints them\n"
-	"      --note TEXT  also leave a note with the keys, such as why they failed,\n"
-	"                   for kwq keys -l, kwq dead ls -l and kwq peek --note\n"
+	"      --extend     keep the keys, and begin their leases anew\n"
+	"      --note TEXT  with --extend: leave a note with the keys, such as why they\n"
+	"                   failed, for kwq keys -l\n"
 	KEY_HELP,
 	.examples =
-	"  kwq extend fd:$KWQ_FD report-7           the lease begins anew\n"
-	"  kwq extend --note 'half done' fd:$KWQ_FD report-7\n",
-	.table = extend_options,
-	.main = extend_main,
+	"  kwq done --forget fd:$KWQ_FD invoice-17     it is done, and has succeeded\n"
+	"  kwq done --extend fd:$KWQ_FD invoice-17     it takes longer than the lease\n",
+	.table = done_options,
+	.main = done_main,
 };

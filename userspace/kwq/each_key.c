@@ -167,7 +167,7 @@ static void tell_of_dead(const struct collector *c)
 	for (i = 0; i < REASONS_MAX; i++)
 		full |= c->reasons[i].nr && c->reasons[i].err == -ENOSPC;
 	if (full && !kwq_stat(c->q, &st) && st.dead)
-		message("%s: %llu of its %llu keys are dead letters: kwq dead ls lists them, and kwq dead drop or kick makes room",
+		message("%s: %llu of its %llu keys are dead letters: kwq keys --dead lists them, and kwq cancel --all --state dead or kwq kick makes room",
 			c->queue, (unsigned long long)st.dead, (unsigned long long)st.items);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
  * Runs one operation on every key of the arguments, of standard input or of a list, in
- * batches. Shared by add, done, extend, remove, cancel, forget, requeues and dead.
+ * batches. Shared by add, done, cancel, kick, forget and requeues.
  */
 #ifndef KWQ_EACH_KEY_H
 #define KWQ_EACH_KEY_H

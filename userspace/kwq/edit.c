@@ -64,7 +64,7 @@ static const char *objection(const struct change *c, const struct kwq_listed *it
 	if ((c->after || c->at) && !(item->state & KWQ_IS_WAITING))
 		return "is ready: only a waiting key has a time";
 	if (c->has_priority && is_dirty && !(c->after || c->at) && c->priority < priority)
-		return "is ready, and its priority can only rise: kwq remove takes it out";
+		return "is ready, and its priority can only rise: kwq cancel takes it out";
 	return NULL;
 }
 

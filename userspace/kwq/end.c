@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq shutdown, kwq drain and kwq rm: the end of a queue.
+ * kwq drain and kwq rm: the end of a queue.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,33 +10,18 @@
 #include "drop.h"
 #include "duration.h"
 
-enum { OPT_TIMEOUT = OPT_FIRST };
+enum { OPT_TIMEOUT = OPT_FIRST, OPT_NO_WAIT };
 
 static const struct option rm_options[] = {
 	{ "force", no_argument, NULL, 'f' },
 	OPTION_HELP, OPTION_END
 };
 
-static const struct option no_options[] = {
-	OPTION_HELP, OPTION_END
-};
-
 static const struct option drain_options[] = {
+	{ "no-wait", no_argument, NULL, OPT_NO_WAIT },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	OPTION_HELP, OPTION_END
 };
-
-static int shutdown_main(int argc, char **argv)
-{
-	const char *queue;
-	int opt, err;
-
-	while ((opt = getopt_long(argc, argv, "h", no_options, NULL)) != -1)
-		option_common(opt);
-	queue = only_argument(argc, argv, "QUEUE");
-	err = kwq_shut_down(must_open_queue(queue, KWQ_RIGHT_MANAGE));
-	return err ? complain(queue, err) : STATUS_OK;
-}
 
 /* Adds ", 3 dead" to the text. */
 static void append_count(char *text, size_t size, uint64_t count, const char *state)
@@ -73,19 +58,29 @@ static int drain_main(int argc, char **argv)
 {
 	const char *queue, *shared, *timeout = NULL;
 	uint64_t timeout_ns = KWQ_NO_DEADLINE;
+	bool no_wait = false;
 	struct kwq *q;
 	int opt, err;
 
 	while ((opt = getopt_long(argc, argv, "h", drain_options, NULL)) != -1) {
-		if (opt != OPT_TIMEOUT)
+		if (opt == OPT_NO_WAIT)
+			no_wait = true;
+		else if (opt == OPT_TIMEOUT)
+			timeout = optarg;
+		else
 			option_common(opt);
-		timeout = optarg;
 	}
 	queue = only_argument(argc, argv, "QUEUE");
+	if (no_wait && timeout)
+		usage("--no-wait and --timeout exclude each other");
 	if (timeout)
 		timeout_ns = must_parse_duration("--timeout", timeout);
 
 	q = must_open_queue(queue, KWQ_RIGHT_MANAGE);
+	if (no_wait) {
+		err = kwq_shut_down(q);
+		return err ? complain(queue, err) : STATUS_OK;
+	}
 	/* A drain would end when this machine has no keys, and others still have some. */
 	shared = shared_queue(q);
 	if (shared) {
@@ -206,23 +201,12 @@ static int rm_main(int argc, char **argv)
 	return status;
 }
 
-const struct command command_shutdown = {
-	.name = "shutdown",
-	.arguments = "QUEUE",
-	.summary = "Refuse new keys; ready keys are still handed out",
-	.options = "  -h, --help\n",
-	.examples =
-	"  kwq shutdown jobs                        its workers end when it is empty\n"
-	"  kwq shutdown fd:$KWQ_FD                  the queue of kwq open\n",
-	.table = no_options,
-	.main = shutdown_main,
-};
-
 const struct command command_drain = {
 	.name = "drain",
-	.arguments = "[--timeout DURATION] QUEUE",
-	.summary = "Shut down, and wait until all is done",
+	.arguments = "[--timeout DURATION | --no-wait] QUEUE",
+	.summary = "Refuse new keys, and wait until all ready keys are done",
 	.options =
+	"      --no-wait           do not wait: workers end when the queue is empty\n"
 	"      --timeout DURATION  wait no longer than that; the queue stays shut down\n"
 	"  -h, --help\n",
 	.examples =

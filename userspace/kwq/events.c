@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq events: the events of kwq's tracepoints as JSON lines.
+ * kwq debug events: the events of kwq's tracepoints as JSON lines.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -243,8 +243,8 @@ const struct command command_events = {
 	"shut_down; lost says that the buffer was full. Without QUEUE: of all queues,\n"
 	"also those of drivers and of other namespaces. kwq(1) has the members.\n"
 	"\n"
-	"  kwq events jobs                           what happens in jobs?\n"
-	"  kwq events | grep '\"event\":\"shut_down\"'   which queue is shut down?\n",
+	"  kwq debug events jobs                     what happens in jobs?\n"
+	"  kwq debug events | grep '\"event\":\"shut_down\"'   which queue is shut down?\n",
 	.table = events_options,
 	.main = events_main,
 };

@@ -91,7 +91,7 @@ static int complain_find(struct kwq *q, const char *queue, const char *key, int 
 	if (!key && err == -ESRCH)
 		message("%s: no key is being processed", queue);
 	else if (err == -E2BIG)
-		message("%s: several keys are being processed: see kwq status", queue);
+		message("%s: several keys are being processed: see kwq stat", queue);
 	else if (err == -ESRCH || err == -ENOENT)
 		message("%s: %s: %s", queue, escape_text(text, key, strlen(key)),
 			kwq_look(q, key, strlen(key), &item) ? "the queue has no such key" :

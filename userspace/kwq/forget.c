@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq forget and kwq requeues: reset and show the requeue counts of keys.
+ * kwq debug forget, and kwq debug requeues: reset and show the requeue counts of keys.
  */
 #include <fcntl.h>
 
@@ -81,8 +81,8 @@ const struct command command_forget = {
 	"\n"
 	"The result of a key is its former count.\n",
 	.examples =
-	"  kwq forget jobs report-7                 its next failure is the first\n"
-	"  kwq forget -v jobs a b                   and print the old counts\n",
+	"  kwq debug forget jobs report-7           its next failure is the first\n"
+	"  kwq debug forget -v jobs a b             and print the old counts\n",
 	.table = forget_options,
 	.main = forget_main,
 };
@@ -97,8 +97,8 @@ const struct command command_requeues = {
 	"      --json       print one JSON object per line\n"
 	"  -h, --help\n",
 	.examples =
-	"  kwq requeues jobs report-7               how often has it failed?\n"
-	"  kwq requeues --json jobs a b             as JSON\n",
+	"  kwq debug requeues jobs report-7         how often has it failed?\n"
+	"  kwq debug requeues --json jobs a b       as JSON\n",
 	.table = requeues_options,
 	.main = requeues_main,
 };

@@ -2,13 +2,9 @@
 #include "halt.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "number.h"
-
-/* Longer than any number that is accepted. */
-enum { DIGITS_SIZE = 12 };
 
 /* If @s begins with @word, returns what follows, otherwise NULL. */
 static const char *behind(const char *s, const char *word)
@@ -43,21 +39,6 @@ static const char *parse_why(const char *s, enum halt_why *why)
 	return NULL;
 }
 
-static int parse_bound(const char *s, struct halt_spec *spec)
-{
-	size_t len = strlen(s);
-	char digits[DIGITS_SIZE];
-
-	spec->percent = len && s[len - 1] == '%';
-	if (spec->percent)
-		len--;
-	if (len >= sizeof(digits))
-		return -EINVAL;
-	snprintf(digits, sizeof(digits), "%.*s", (int)len, s);
-	return parse_number(digits, 1, spec->percent ? 100 : INT32_MAX, &spec->bound) ?
-		-EINVAL : 0;
-}
-
 int halt_spec_parse(struct halt_spec *spec, const char *s)
 {
 	struct halt_spec parsed = { .when = HALT_NEVER };
@@ -66,27 +47,20 @@ int halt_spec_parse(struct halt_spec *spec, const char *s)
 		s = parse_when(s, &parsed.when);
 		if (s)
 			s = parse_why(s, &parsed.why);
-		if (!s || parse_bound(s, &parsed))
+		if (!s || parse_number(s, 1, INT32_MAX, &parsed.bound))
 			return -EINVAL;
 	}
 	*spec = parsed;
 	return 0;
 }
 
-bool halt_is_due(const struct halt_spec *spec, uint64_t failed, uint64_t succeeded,
-		 uint64_t left)
+bool halt_is_due(const struct halt_spec *spec, uint64_t failed, uint64_t succeeded)
 {
 	uint64_t counts[] = {
 		[HALT_FAIL] = failed,
 		[HALT_SUCCESS] = succeeded,
 		[HALT_DONE] = failed + succeeded,
 	};
-	uint64_t count = counts[spec->why];
 
-	if (spec->when == HALT_NEVER || !count)
-		return false;
-	if (!spec->percent)
-		return count >= spec->bound;
-	/* In double: the counts are unbounded, and a product might overflow. */
-	return 100.0 * count >= (double)spec->bound * (failed + succeeded + left);
+	return spec->when != HALT_NEVER && counts[spec->why] >= spec->bound;
 }

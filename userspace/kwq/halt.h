@@ -14,21 +14,16 @@ enum halt_why { HALT_FAIL, HALT_SUCCESS, HALT_DONE };
 struct halt_spec {
 	enum halt_when when;
 	enum halt_why why;
-	bool percent;
-	uint64_t bound;	/* jobs, or percent of all jobs: from 1 */
+	uint64_t bound;	/* jobs: from 1 */
 };
 
 /*
- * Parses never, or now or soon, then a comma, then fail, success or done with =N or =N%.
+ * Parses never, or now or soon, then a comma, then fail, success or done with =N.
  * Returns 0 or -EINVAL. @spec changes only on success.
  */
 int halt_spec_parse(struct halt_spec *spec, const char *s);
 
-/*
- * Whether the bound is reached. @failed and @succeeded count jobs that have ended, @left
- * those that still have to.
- */
-bool halt_is_due(const struct halt_spec *spec, uint64_t failed, uint64_t succeeded,
-		 uint64_t left);
+/* Whether the bound is reached. @failed and @succeeded count jobs that have ended. */
+bool halt_is_due(const struct halt_spec *spec, uint64_t failed, uint64_t succeeded);
 
 #endif /* KWQ_HALT_H */

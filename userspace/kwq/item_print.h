@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * Prints listed items: as a row of a table, or as JSON. Shared by keys, peek, status, top and
- * dead.
+ * Prints listed items: as a row of a table, or as JSON. Shared by keys, stat and top.
  */
 #ifndef KWQ_ITEM_PRINT_H
 #define KWQ_ITEM_PRINT_H

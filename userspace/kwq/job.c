@@ -342,33 +342,24 @@ unsigned int job_items_that_fit(const struct job *job, const struct job_form *fo
 	return nr;
 }
 
-/* The keys of a tag have no control characters: see escape_text(). */
-static int make_tag(struct job *job, const char *text)
+/* The keys, with a blank between, without control characters: see escape_text(). */
+static int make_tag(struct job *job)
 {
-	struct template_values values;
-	const char **keys;
-	char *escaped;
 	size_t len = 0;
 	unsigned int i;
 
-	if (!text)
-		return 0;
 	for (i = 0; i < job->nr; i++)
 		len += ESCAPED_SIZE(job->items[i].item.key_len);
-	escaped = malloc(len);
-	if (!escaped || !get_values(job, NULL, &values)) {
-		free(escaped);
+	job->tag = malloc(len);
+	if (!job->tag)
 		return -ENOMEM;
-	}
-	keys = (const char **)values.keys;
 	for (i = 0, len = 0; i < job->nr; i++) {
-		keys[i] = escape_text(escaped + len, job->items[i].key, job->items[i].item.key_len);
-		len += strlen(keys[i]) + 1;
+		if (i)
+			job->tag[len++] = ' ';
+		escape_text(job->tag + len, job->items[i].key, job->items[i].item.key_len);
+		len += strlen(job->tag + len);
 	}
-	job->tag = template_fill_text(text, &values);
-	free(keys);
-	free(escaped);
-	return job->tag ? 0 : -ENOMEM;
+	return 0;
 }
 
 /* The variables of one key are absent in a job that may have several. */
@@ -402,7 +393,7 @@ int job_start(struct job *job, const struct job_form *form)
 
 	job->pidfd = -1;
 	set_item(&child, job, form->many);
-	err = make_tag(job, form->tag);
+	err = form->tag ? make_tag(job) : 0;
 	if (!err)
 		err = open_streams(job, form);
 	if (err)

@@ -28,7 +28,7 @@ struct job_item {
 	const struct job *job;
 	struct kwq_item item;
 	bool lost;		/* taken back: the item is not ours */
-	bool to_bury;		/* by kwq bury */
+	bool to_bury;		/* by kwq kill --bury */
 	bool to_cancel;		/* by kwq cancel */
 	bool is_cancelled;	/* and is done */
 	unsigned int attempt;
@@ -54,7 +54,7 @@ struct job {
 	unsigned int nr, room;
 	char *keys;		/* the bytes of their keys */
 	uint64_t token;		/* of the one key; 0: none */
-	/* By kwq restart, kwq bury, kwq cancel. */
+	/* By kwq kill --restart, kwq kill --bury, kwq cancel. */
 	enum { ASKED_NOTHING, ASKED_RESTART, ASKED_BURY, ASKED_CANCEL } asked;
 	struct follower *followers;	/* of job_control.h */
 	unsigned long long seq;
@@ -80,7 +80,7 @@ struct job_form {
 	enum output_mode mode;
 	enum job_input input;
 	bool many;		/* a job may have several keys */
-	const char *tag;	/* of --tagstring; NULL: none */
+	bool tag;		/* the keys stand before each line of output */
 };
 
 /* Makes the slot free. */

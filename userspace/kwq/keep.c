@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq keep, and kwq sync
+ * kwq keep
  */
 #include <errno.h>
 #include <poll.h>
@@ -14,23 +14,16 @@
 #include "notify.h"
 #include "queue_options.h"
 
-enum { OPT_INTERVAL = OPT_FIRST, OPT_TIMEOUT };
+enum { OPT_INTERVAL = OPT_FIRST };
 
 static const struct option keep_options[] = {
 	{ "interval", required_argument, NULL, OPT_INTERVAL },
 	OPTION_MODE, OPTION_MAX_ITEMS, OPTION_MAX_BYTES, OPTION_CLOCK, OPTION_LEASE, OPTION_GROUPS,
 	OPTION_GROUP_LIMIT, OPTION_AGING, OPTION_NO_VALUES, OPTION_NO_DURATIONS, OPTION_SYNC,
-	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST,
-	OPTION_FORGET_AFTER, OPTION_COALESCE, OPTION_NO_COALESCE,
+	OPTION_RETRY, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST,
+	OPTION_FORGET_AFTER,
 	OPTION_VERBOSE, OPTION_HELP, OPTION_END
 };
-
-static const struct option sync_options[] = {
-	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
-	OPTION_HELP, OPTION_END
-};
-
-/* ---- kwq keep ------------------------------------------------------------- */
 
 /* How long to wait before the file is tried again. */
 #define RETRY NS_PER_S
@@ -117,8 +110,6 @@ static void parse_options(struct keeper_options *o, struct queue_options *queue,
 	o->path = only_argument(argc, argv, "FILE");
 	if (!strcmp(o->path, "-"))
 		usage("a queue is kept in a file, not on standard output: name a FILE");
-	if (queue->queue.clockid == KWQ_CLOCK_ID_MANUAL)
-		usage("a queue with a manual clock cannot be kept");
 	queue->queue.changes = true;
 	must_have_queue_options(queue);
 	o->create = queue->queue;
@@ -181,72 +172,4 @@ const struct command command_keep = {
 	"  kwq keep --sync mail ./mail.kwqdb          nothing acknowledged is ever lost\n",
 	.table = keep_options,
 	.main = keep_main,
-};
-
-/* ---- kwq sync ------------------------------------------------------------- */
-
-/* kwq share knows why the engine does not answer, and says so where it runs. */
-static void tell_not_kept(const struct kwq *q, const char *queue, const struct kwq_stat *st)
-{
-	const char *shared = st->followers ? shared_queue(q) : NULL;
-
-	if (shared)
-		message("%s: the engine has not acknowledged all changes yet: kwq share says why (journalctl -u kwq-share@%s)",
-			queue, shared);
-	else
-		message("%s: not all changes are kept yet", queue);
-}
-
-static int sync_main(int argc, char **argv)
-{
-	struct kwq_stat st = { .size = sizeof(st) };
-	uint64_t timeout = KWQ_NO_DEADLINE;
-	const char *queue;
-	struct kwq *q;
-	int opt, err;
-
-	while ((opt = getopt_long(argc, argv, "h", sync_options, NULL)) != -1) {
-		if (opt != OPT_TIMEOUT)
-			option_common(opt);
-		timeout = must_parse_duration("--timeout", optarg);
-	}
-	queue = only_argument(argc, argv, "QUEUE");
-	q = must_open_to_look(queue);
-	err = kwq_stat(q, &st);
-	if (err)
-		return complain(queue, err);
-	if (!(st.create_flags & KWQ_CREATE_CHANGES)) {
-		message("%s: this queue cannot be kept: see kwq keep, and kwq create --changes",
-			queue);
-		return STATUS_FAILED;
-	}
-	/* This one does not wait. It tells whether anything is left to be kept. */
-	err = kwq_sync_within(q, 0);
-	if (err == -ETIMEDOUT && timeout) {
-		if (!st.followers)
-			tell_nobody_keeps(queue, &st);
-		err = kwq_sync_within(q, timeout);
-	}
-	if (err == -ETIMEDOUT) {
-		tell_not_kept(q, queue, &st);
-		return STATUS_NOT_READY;
-	}
-	return err ? complain(queue, err) : STATUS_OK;
-}
-
-const struct command command_sync = {
-	.name = "sync",
-	.arguments = "[--timeout DURATION] QUEUE",
-	.summary = "Wait until all changes so far are on the disk, or in the engine",
-	.options =
-	"      --timeout DURATION  wait no longer than that\n"
-	"  -h, --help\n"
-	"\n"
-	"kwq keep has written the changes to the disk then. In a queue of kwq share, the\n"
-	"engine has acknowledged them: they survive the end of this machine.\n",
-	.examples =
-	"  kwq add mail alice && kwq sync mail      alice survives a power cut\n"
-	"  kwq sync --timeout 5s mail               wait no longer than 5 s\n",
-	.table = sync_options,
-	.main = sync_main,
 };

@@ -489,7 +489,7 @@ static int check_queue(struct keeper *k)
 	}
 	if (k->options.sync && st.create_flags & KWQ_CREATE_CHANGES &&
 	    !(st.create_flags & KWQ_CREATE_SYNC)) {
-		message("%s: this queue was created without --sync, so adds would not wait: stop its programs, start kwq keep without --sync, do kwq sync %s, stop it, and do kwq rm --force %s; then start it with --sync: the file has the keys",
+		message("%s: this queue was created without --sync, so adds would not wait: stop its programs, start kwq keep without --sync, do kwq debug sync %s, stop it, and do kwq rm --force %s; then start it with --sync: the file has the keys",
 			k->options.queue, k->options.queue, k->options.queue);
 		return STATUS_FAILED;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * Keys of a queue that are chosen by what they are, and not by name. Shared by remove and cancel.
+ * Keys of a queue that are chosen by what they are, and not by name: for kwq cancel and kwq keys.
  */
 #ifndef KWQ_KEY_FILTER_H
 #define KWQ_KEY_FILTER_H

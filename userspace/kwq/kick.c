@@ -158,8 +158,12 @@ static int kick_main(int argc, char **argv)
 	if (count && optind < argc)
 		usage("-n or --all, and KEY \"%s\", cannot be combined", argv[optind]);
 
-	q = must_open_queue(queue, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
+	/* Only a list, and a look at whether a key waits, need the right to read. */
+	q = must_open_queue(queue, wanted == KWQ_IS_DEAD && !count ? KWQ_RIGHT_WRITE :
+			    KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
 	must_have_limiters(q, queue);
+	if (wanted == KWQ_IS_DEAD)
+		must_have_dead_keys(q, queue);
 	must_list_items(q, queue);
 	if (count) {
 		err = list_keys(q, &first, count);

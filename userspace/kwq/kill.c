@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq kill, kwq restart and kwq bury: ask the worker that runs a key's job.
+ * kwq kill: asks the worker that runs a key's job.
  */
 #include <errno.h>
 #include <signal.h>
@@ -12,12 +12,12 @@
 #include "number.h"
 #include "worker_client.h"
 
+enum { OPT_RESTART = OPT_FIRST, OPT_BURY };
+
 static const struct option kill_options[] = {
 	{ "signal", required_argument, NULL, 's' },
-	OPTION_HELP, OPTION_END
-};
-
-static const struct option restart_options[] = {
+	{ "restart", no_argument, NULL, OPT_RESTART },
+	{ "bury", no_argument, NULL, OPT_BURY },
 	OPTION_HELP, OPTION_END
 };
 
@@ -62,32 +62,6 @@ static int kill_key(struct kwq *q, const char *queue, const char *key, int signa
 	return err ? complain_worker(queue, &running, err) : STATUS_OK;
 }
 
-static int kill_main(int argc, char **argv)
-{
-	int opt, signal = SIGKILL, status = STATUS_OK, one;
-	const char *queue;
-	struct kwq *q;
-
-	while ((opt = getopt_long(argc, argv, "s:h", kill_options, NULL)) != -1) {
-		if (opt != 's')
-			option_common(opt);
-		signal = parse_signal(optarg);
-	}
-	if (optind == argc)
-		usage("QUEUE is missing");
-	queue = argv[optind++];
-	if (optind == argc)
-		usage("KEY is missing");
-	q = must_open_queue(queue, KWQ_RIGHT_READ);
-	must_list_items(q, queue);
-	for (; optind < argc; optind++) {
-		one = kill_key(q, queue, argv[optind], signal);
-		if (one)
-			status = one;
-	}
-	return status;
-}
-
 /* ---- restart -------------------------------------------------------------- */
 
 /* A key that is dead or waiting becomes ready. */
@@ -126,29 +100,6 @@ static int restart_key(struct kwq *q, const char *queue, const char *key)
 	return refuse(queue, key, "the queue has no such key");
 }
 
-static int restart_main(int argc, char **argv)
-{
-	int opt, status = STATUS_OK, one;
-	const char *queue;
-	struct kwq *q;
-
-	while ((opt = getopt_long(argc, argv, "h", restart_options, NULL)) != -1)
-		option_common(opt);
-	if (optind == argc)
-		usage("QUEUE is missing");
-	queue = argv[optind++];
-	if (optind == argc)
-		usage("KEY is missing");
-	q = must_open_queue(queue, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
-	must_list_items(q, queue);
-	for (; optind < argc; optind++) {
-		one = restart_key(q, queue, argv[optind]);
-		if (one)
-			status = one;
-	}
-	return status;
-}
-
 /* ---- bury ----------------------------------------------------------------- */
 
 /*
@@ -179,49 +130,55 @@ static int bury_key(struct kwq *q, const char *queue, const char *key)
 	return err ? complain_worker(queue, &running, err) : STATUS_OK;
 }
 
-static int bury_main(int argc, char **argv)
+/* ---- The command ---------------------------------------------------------- */
+
+/* Returns the exit status. */
+static int act(struct kwq *q, const char *queue, const char *key, int verb, int signal)
 {
-	int opt, status = STATUS_OK, one;
+	switch (verb) {
+	case OPT_RESTART:
+		return restart_key(q, queue, key);
+	case OPT_BURY:
+		return bury_key(q, queue, key);
+	default:
+		return kill_key(q, queue, key, signal);
+	}
+}
+
+static int kill_main(int argc, char **argv)
+{
+	int opt, verb = 0, signal = SIGKILL, status = STATUS_OK, one;
 	const char *queue;
 	struct kwq *q;
 
-	while ((opt = getopt_long(argc, argv, "h", restart_options, NULL)) != -1)
-		option_common(opt);
+	while ((opt = getopt_long(argc, argv, "s:h", kill_options, NULL)) != -1) {
+		if (opt != 's' && opt != OPT_RESTART && opt != OPT_BURY)
+			option_common(opt);
+		if (opt == 's')
+			signal = parse_signal(optarg);
+		if (verb && verb != opt)
+			usage("--signal, --restart and --bury exclude each other");
+		verb = opt;
+	}
 	if (optind == argc)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
 	if (optind == argc)
 		usage("KEY is missing");
-	q = must_open_queue(queue, KWQ_RIGHT_READ);
+	q = must_open_queue(queue, verb == OPT_RESTART ? KWQ_RIGHT_READ | KWQ_RIGHT_WRITE :
+							 KWQ_RIGHT_READ);
 	must_list_items(q, queue);
-	if (!module_has(KWQ_FEATURE_SETTLE)) {
+	if (verb == OPT_BURY && !module_has(KWQ_FEATURE_SETTLE)) {
 		message("%s: the kernel's kwq is older than this command", queue);
 		return STATUS_FAILED;
 	}
 	for (; optind < argc; optind++) {
-		one = bury_key(q, queue, argv[optind]);
+		one = act(q, queue, argv[optind], verb, signal);
 		if (one)
 			status = one;
 	}
 	return status;
 }
-
-const struct command command_bury = {
-	.name = "bury",
-	.arguments = "QUEUE KEY...",
-	.summary = "Kill the jobs of these keys, and set the keys aside as dead letters",
-	.options =
-	"  -h, --help\n"
-	"\n"
-	"The worker is asked, which must be kwq run of the same user. A key that is ready\n"
-	"or waiting cannot be buried, because another worker could run it meanwhile:\n"
-	"kwq cancel takes it out. kwq done --dead buries a key that you hold yourself.\n"
-	"\n"
-	"  kwq bury jobs report-7    do not try report-7 again: see kwq dead ls jobs\n"
-	"  kwq bury jobs one two     the same for two keys\n",
-	.table = restart_options,
-	.main = bury_main,
-};
 
 const struct command command_kill = {
 	.name = "kill",
@@ -229,30 +186,18 @@ const struct command command_kill = {
 	.summary = "Kill the jobs that kwq run runs for these keys",
 	.options =
 	"  -s, --signal SIGNAL  send this signal, by name or number (KILL)\n"
+	"      --restart        run the keys now, from their begin: also those that wait\n"
+	"                       or are dead\n"
+	"      --bury           set the keys aside as dead letters\n"
 	"  -h, --help\n"
 	"\n"
 	"The worker is asked, which must be kwq run of the same user. A job that dies\n"
-	"has failed: its key is retried, dropped or made dead as its worker is told. A\n"
-	"job that handles another signal and exits with 0 is done.\n"
-	"\n"
-	"  kwq kill jobs report-7     kill the job of report-7\n"
-	"  kwq kill -s HUP jobs log   send it SIGHUP\n",
+	"has failed: its key is retried, dropped or made dead as its worker is told. With\n"
+	"--restart it has not. A job that handles a signal and exits with 0 is done.\n"
+	"kwq cancel takes a key out of the queue, in any state.\n",
+	.examples =
+	"  kwq kill -s HUP jobs log                 send it SIGHUP\n"
+	"  kwq kill --bury jobs report-7            do not try it again\n",
 	.table = kill_options,
 	.main = kill_main,
-};
-
-const struct command command_restart = {
-	.name = "restart",
-	.arguments = "QUEUE KEY...",
-	.summary = "Run these keys now, from their begin",
-	.options =
-	"  -h, --help\n"
-	"\n"
-	"A running job of kwq run is killed, which is no failure, and its key comes back\n"
-	"at once. A dead or waiting key becomes ready. It is an error if a key is ready.\n"
-	"\n"
-	"  kwq restart jobs report-7    begin report-7 again\n"
-	"  kwq restart jobs one two     the same for two keys\n",
-	.table = restart_options,
-	.main = restart_main,
 };

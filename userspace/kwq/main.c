@@ -9,32 +9,30 @@
 
 #include "cmd.h"
 #include "escape.h"
-#include "foreign.h"
 #include "near.h"
 #include "options_list.h"
-#include "shebang.h"
 
 /* In the order in which people need them, and each group in a line of the help. */
 static const struct group {
 	const char *title;
-	const struct command *commands[11];
+	const struct command *commands[7];
 } groups[] = {
-	{ "queues", { &command_create, &command_open, &command_ls, &command_rm,
-		      &command_configure, &command_limits } },
+	{ "queues", { &command_create, &command_ls, &command_rm, &command_configure } },
 	{ "add", { &command_add, &command_watch_files, &command_edit } },
-	{ "work", { &command_run, &command_run_ctl, &command_get, &command_done,
-		    &command_extend } },
-	{ "look", { &command_status, &command_stat, &command_len, &command_keys, &command_peek,
-		    &command_top, &command_log, &command_follow, &command_events,
+	{ "work", { &command_run, &command_run_ctl, &command_open, &command_get,
+		    &command_done } },
+	{ "look", { &command_stat, &command_keys, &command_top, &command_log, &command_follow,
 		    &command_exporter } },
-	{ "steer", { &command_pause, &command_resume, &command_term, &command_drain,
-		     &command_shutdown } },
-	{ "mend", { &command_dead, &command_kick, &command_remove, &command_cancel,
-		    &command_kill, &command_restart, &command_bury, &command_forget,
-		    &command_requeues } },
-	{ "keep", { &command_keep, &command_sync, &command_save, &command_load } },
+	{ "mend", { &command_pause, &command_resume, &command_drain, &command_kick,
+		    &command_cancel, &command_kill } },
+	{ "keep", { &command_keep, &command_save, &command_load } },
 	{ "share", { &command_share } },
-	{ "test", { &command_advance } },
+};
+
+/* Tests, and programs that work in place of libkwq, need these, and people do not. */
+static const struct command *const debug_commands[] = {
+	&command_advance, &command_forget, &command_requeues, &command_term, &command_sync,
+	&command_events,
 };
 
 /* The command of that number, or NULL behind the last one. */
@@ -43,6 +41,11 @@ static const struct command *command_at(size_t n)
 	const struct command *const *c;
 	size_t i;
 
+	if (debugging) {
+		if (n < ARRAY_SIZE(debug_commands))
+			return debug_commands[n];
+		n -= ARRAY_SIZE(debug_commands);
+	}
 	for (i = 0; i < ARRAY_SIZE(groups); i++)
 		for (c = groups[i].commands; *c; c++)
 			if (!n--)
@@ -50,11 +53,32 @@ static const struct command *command_at(size_t n)
 	return NULL;
 }
 
+static void print_debug_help(FILE *to)
+{
+	size_t i;
+
+	fputs("Usage: kwq debug COMMAND [OPTION...] [ARGUMENT...]\n"
+	      "Commands for tests, and to look into a queue, beside all other commands of kwq.\n"
+	      "\n", to);
+	for (i = 0; i < ARRAY_SIZE(debug_commands); i++)
+		fprintf(to, "  %-9s %s\n", debug_commands[i]->name, debug_commands[i]->summary);
+	fputs("\n"
+	      "kwq debug create, kwq debug configure and kwq debug add take more options: see\n"
+	      "the --help of each.\n"
+	      "\n"
+	      "  kwq debug create --clock manual test   a queue for a test without waiting\n"
+	      "  kwq debug advance test 10s             10 s later\n", to);
+}
+
 static void print_help(FILE *to)
 {
 	const struct group *group;
 	const struct command *const *c;
 
+	if (debugging) {
+		print_debug_help(to);
+		return;
+	}
 	fputs("Usage: kwq COMMAND [OPTION...] [ARGUMENT...]\n"
 	      "Keyed work queues of the kernel: no key twice, no key to two workers at once.\n"
 	      "\n", to);
@@ -70,6 +94,7 @@ static void print_help(FILE *to)
 	      "  kwq run jobs -- echo {}    a worker, until Ctrl-C\n"
 	      "\n"
 	      "  kwq help COMMAND           what COMMAND does; kwq COMMAND --help is the same\n"
+	      "  kwq debug --help           what tests need\n"
 	      "  kwq --version\n"
 	      "\n"
 	      "QUEUE is a name, or fd:N for an inherited descriptor. See kwq(1), kwq(7).\n", to);
@@ -105,18 +130,25 @@ static bool fill_standard_descriptors(void)
 	return true;
 }
 
+static bool is_debug_command(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(debug_commands); i++)
+		if (!strcmp(name, debug_commands[i]->name))
+			return true;
+	return false;
+}
+
 static void complain_command(const char *name)
 {
-	const char *here = foreign_command(name);
 	const struct command *c;
 	struct near near;
 	size_t i;
 
-	if (here) {
-		fputs("kwq: no command \"", stderr);
-		print_escaped(stderr, name, strlen(name));
-		fprintf(stderr, "\"; did you mean \"kwq %s\"? See kwq %.*s%s\n", here,
-			(int)strcspn(here, " "), here, *here == '-' ? "" : " --help");
+	if (is_debug_command(name)) {
+		fprintf(stderr, "kwq: no command \"%s\"; did you mean \"kwq debug %s\"? See kwq debug %s --help\n",
+			name, name, name);
 		return;
 	}
 	near_begin(&near, name, strlen(name));
@@ -131,18 +163,6 @@ static void complain_command(const char *name)
 		fputs("see kwq --help\n", stderr);
 }
 
-/* Otherwise the list would be arguments of each job. Behind -- it is the command's own. */
-static void refuse_lists(void)
-{
-	const char *list = NULL;
-
-	if (command == &command_run)
-		list = foreign_list(command_argv);
-	if (list)
-		usage("\"%s\": keys come from the queue: kwq add QUEUE KEY...; "
-		      "if \"%s\" is an argument of CMD, write -- before CMD", list, list);
-}
-
 /* For the completion of the shells. */
 static int list_commands(void)
 {
@@ -151,7 +171,7 @@ static int list_commands(void)
 
 	for (i = 0; (c = command_at(i)); i++)
 		puts(c->name);
-	puts("help\n--help\n--version");
+	puts(debugging ? "help\n--help" : "debug\nhelp\n--help\n--version");
 	return flush_output() ? STATUS_OK : STATUS_FAILED;
 }
 
@@ -170,13 +190,31 @@ static int list_options(const char *name)
 	return flush_output() ? STATUS_OK : STATUS_FAILED;
 }
 
+/* kwq help add is kwq add --help. */
+static void swap_help(int argc, char **argv)
+{
+	static char help[] = "--help";
+
+	if (argc < 3 || strcmp(argv[1], "help"))
+		return;
+	argv[1] = argv[2];
+	argv[2] = help;
+}
+
 int main(int argc, char **argv)
 {
-	static char called[32], help[] = "--help";
+	static char called[32];
 
 	if (!fill_standard_descriptors()) {
 		fprintf(stderr, "kwq: /dev/null: %s\n", strerror(errno));
 		return STATUS_FAILED;
+	}
+	swap_help(argc, argv);
+	if (argc > 1 && !strcmp(argv[1], "debug")) {
+		debugging = true;
+		argc--;
+		argv++;
+		swap_help(argc, argv);
 	}
 	if (argc < 2) {
 		print_help(stderr);
@@ -192,25 +230,16 @@ int main(int argc, char **argv)
 		return flush_output() ? STATUS_OK : STATUS_FAILED;
 	}
 
-	if (shebang_split(&argc, &argv)) {
-		fprintf(stderr, "kwq: %s\n", strerror(ENOMEM));
-		return STATUS_FAILED;
-	}
 	if (!strcmp(argv[1], "--options") && argc <= 3)
 		return argc < 3 ? list_commands() : list_options(argv[2]);
-	if (!strcmp(argv[1], "help")) {
-		argv[1] = argv[2];
-		argv[2] = help;
-	}
 	command = find(argv[1]);
 	if (!command) {
 		complain_command(argv[1]);
 		return STATUS_USAGE;
 	}
 	/* getopt_long() begins its messages with it. */
-	snprintf(called, sizeof(called), "kwq: %s", command->name);
+	snprintf(called, sizeof(called), "kwq: %s%s", command_prefix(), command->name);
 	argv[1] = called;
 	command_argv = argv + 1;
-	refuse_lists();
 	return command->main(argc - 1, argv + 1);
 }

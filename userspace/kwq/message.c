@@ -10,13 +10,23 @@
 
 #include "cmd.h"
 #include "escape.h"
-#include "foreign.h"
 #include "near.h"
 #include "output.h"
 
 const struct command *command;
 char **command_argv;
+bool debugging;
 const char *message_about;
+
+const char *command_prefix(void)
+{
+	return debugging ? "debug " : "";
+}
+
+const struct option *command_table(void)
+{
+	return command->table + (debugging ? 0 : command->nr_debug);
+}
 
 /* Makes one line of the text, whatever names it has. The caller frees it. */
 static char *make_line(const char *text, size_t text_len, size_t *len)
@@ -42,7 +52,7 @@ static void __attribute__((format(printf, 1, 0))) print_message(const char *form
 
 	if (!to)
 		return;
-	fprintf(to, "kwq: %s: ", command->name);
+	fprintf(to, "kwq: %s%s: ", command_prefix(), command->name);
 	if (message_about)
 		fprintf(to, "%s: ", message_about);
 	vfprintf(to, format, args);
@@ -66,6 +76,11 @@ void message(const char *format, ...)
 	va_end(args);
 }
 
+static void print_usage(FILE *to)
+{
+	fprintf(to, "Usage: kwq %s%s %s\n", command_prefix(), command->name, command->arguments);
+}
+
 void usage(const char *format, ...)
 {
 	va_list args;
@@ -73,41 +88,8 @@ void usage(const char *format, ...)
 	va_start(args, format);
 	print_message(format, args);
 	va_end(args);
-	fprintf(stderr, "Usage: kwq %s %s\n", command->name, command->arguments);
+	print_usage(stderr);
 	exit(STATUS_USAGE);
-}
-
-/* Whether the text of --help=all has a letter as an option. */
-static bool has_letter(char letter)
-{
-	const char text[] = { ' ', '-', letter, '\0' }, *at = command->options;
-
-	while ((at = strstr(at, text))) {
-		at += strlen(text);
-		if (*at == ',' || *at == ' ')
-			return true;
-	}
-	return false;
-}
-
-/* Says what to do instead of an option of another tool. Returns false for any other option. */
-static bool explain_option(void)
-{
-	char name[32] = { '-', (char)optopt, '\0' };
-	const char *instead;
-
-	if (!command_argv)
-		return false;
-	/* A letter. A long option that is known has another value, or the letter of its own. */
-	if (optopt && (optopt > 127 || has_letter(optopt)))
-		return false;
-	if (!optopt)
-		snprintf(name, sizeof(name), "%.*s",
-			 (int)strcspn(command_argv[optind - 1], "="), command_argv[optind - 1]);
-	instead = foreign_option(command->name, name);
-	if (instead)
-		message("%s: %s", name, instead);
-	return instead;
 }
 
 /*
@@ -149,17 +131,19 @@ void option_common(int opt)
 
 	if (opt != 'h') {
 		/* getopt_long() has already printed the error. */
-		if (!explain_option())
-			propose_option();
-		fprintf(stderr, "Usage: kwq %s %s\n", command->name, command->arguments);
+		propose_option();
+		print_usage(stderr);
 		exit(STATUS_USAGE);
 	}
 	if (optarg && strcmp(optarg, "all"))
 		usage("--help=%s: must be --help or --help=all", optarg);
-	if (!optarg && command->brief)
+	if (!optarg && command->brief && !debugging)
 		options = command->brief;
-	printf("Usage: kwq %s %s\n%s.\n\n%s%s%s", command->name, command->arguments,
-	       command->summary, options, command->examples ? "\n" : "",
+	print_usage(stdout);
+	printf("%s.\n\n", command->summary);
+	if (debugging && command->debug_options)
+		printf("%s\n", command->debug_options);
+	printf("%s%s%s", options, command->examples ? "\n" : "",
 	       command->examples ? command->examples : "");
 	exit(flush_output() ? STATUS_OK : STATUS_FAILED);
 }
@@ -192,9 +176,9 @@ const char *meaning(int err)
 	case EBADF:
 		return "the descriptor lacks the right (see kwq open --help)";
 	case ECANCELED:
-		return "a kwq shutdown ended the drain; not everything is done";
+		return "kwq drain --no-wait ended the drain; not everything is done";
 	case EDQUOT:
-		return "quota exceeded by the owner, or by your calls (see kwq limits)";
+		return "quota exceeded by the owner, or by your calls (see kwq stat --limits)";
 	case EEXIST:
 		return "a queue of that name exists (--or-open opens it)";
 	case EMSGSIZE:
@@ -223,7 +207,7 @@ const char *meaning(int err)
 const char *what_holds_back(const struct kwq_stat *st)
 {
 	if (st->state & KWQ_STATE_TERM_OVER)
-		return "the queue's term is over, until kwq term sets a later one";
+		return "the queue's term is over, until kwq debug term sets a later one";
 	if (st->state & KWQ_STATE_PAUSED)
 		return "the queue is paused, until kwq resume";
 	if (st->blocked && st->blocked == st->ready)

@@ -48,21 +48,25 @@ static void print_value(const char *help, const char *name)
 	}
 }
 
+static void list_option(const struct option *option, const char *help)
+{
+	printf("--%s", option->name);
+	if (option->has_arg == required_argument)
+		print_value(help, option->name);
+	putchar('\n');
+	if (option->val > CHAR_MAX || !isalnum(option->val))
+		return;
+	printf("-%c", option->val);
+	if (option->has_arg == required_argument)
+		print_value(help, option->name);
+	putchar('\n');
+}
+
 void options_list(const struct command *c)
 {
-	const struct option *option;
+	unsigned int i;
 
 	printf("%s\n", c->arguments);
-	for (option = c->table; option->name; option++) {
-		printf("--%s", option->name);
-		if (option->has_arg == required_argument)
-			print_value(c->options, option->name);
-		putchar('\n');
-		if (option->val > CHAR_MAX || !isalnum(option->val))
-			continue;
-		printf("-%c", option->val);
-		if (option->has_arg == required_argument)
-			print_value(c->options, option->name);
-		putchar('\n');
-	}
+	for (i = debugging ? 0 : c->nr_debug; c->table[i].name; i++)
+		list_option(&c->table[i], i < c->nr_debug ? c->debug_options : c->options);
 }

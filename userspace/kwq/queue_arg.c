@@ -163,6 +163,17 @@ void tell_nobody_keeps(const char *name, const struct kwq_stat *st)
 	message("%s: nobody keeps this queue; waiting for %s", name, who);
 }
 
+void must_have_dead_keys(const struct kwq *q, const char *queue)
+{
+	const char *name = shared_queue(q);
+
+	if (!name)
+		return;
+	message("%s: this queue is shared, and its dead keys are in the engine: kwq share --list --dead --nats URL %s lists them, and an add revives a key",
+		queue, name);
+	exit(STATUS_FAILED);
+}
+
 struct kwq *must_open_queue(const char *argument, unsigned int rights)
 {
 	struct kwq *q;

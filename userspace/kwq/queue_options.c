@@ -40,9 +40,9 @@ static clockid_t parse_clock(const char *s)
 		return CLOCK_MONOTONIC;
 	if (!strcmp(s, "boottime"))
 		return CLOCK_BOOTTIME;
-	if (!strcmp(s, "manual"))
+	if (debugging && !strcmp(s, "manual"))
 		return KWQ_CLOCK_ID_MANUAL;
-	usage("--clock %s: must be monotonic, boottime or manual", s);
+	usage("--clock %s: must be monotonic or boottime%s", s, debugging ? ", or manual" : "");
 }
 
 bool queue_option(struct queue_options *o, int opt)

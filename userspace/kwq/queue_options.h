@@ -32,11 +32,10 @@ enum {
 	"  -m, --mode MODE        permission bits, less the umask (700)\n" \
 	"      --max-items N      largest number of items (the module's maximum)\n" \
 	"      --max-bytes N      largest number of bytes of memory (the module's maximum)\n" \
-	"      --clock monotonic|boottime|manual\n" \
-	"                         boottime counts the time asleep; manual, for tests, moves\n" \
-	"                         only by kwq advance (monotonic)\n" \
+	"      --clock monotonic|boottime\n" \
+	"                         boottime counts the time asleep (monotonic)\n" \
 	"      --lease DURATION   visibility timeout: a worker that holds a key for longer\n" \
-	"                         without kwq extend loses it (0: never)\n" \
+	"                         without kwq done --extend loses it (0: never)\n" \
 	"      --groups           keys may belong to groups, which take turns: kwq add --group\n" \
 	"      --group-limit N    at most N keys of one group are worked on at once; 0 for any\n" \
 	"                         number; implies --groups (0)\n" \

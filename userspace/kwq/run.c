@@ -9,17 +9,15 @@
 #include "duration.h"
 #include "jobs_spec.h"
 #include "number.h"
-#include "shebang.h"
-#include "sysload.h"
+#include "processors.h"
 #include "template.h"
 #include "worker.h"
 
 enum {
 	OPT_EXIT_WHEN_EMPTY = OPT_FIRST, OPT_STDIN, OPT_OUTPUT, OPT_RETRY_AFTER,
 	OPT_RETRY_MAX, OPT_ON_FAIL, OPT_DROP_ON, OPT_DEAD_ON, OPT_ATTEMPTS, OPT_JOBLOG,
-	OPT_NO_PROGRESS, OPT_HALT, OPT_NICE, OPT_DELAY, OPT_LOAD, OPT_MEMFREE, OPT_TIMEOUT,
-	OPT_KILL_AFTER, OPT_CONFIG, OPT_RESUME, OPT_RESUME_FAILED, OPT_ETA, OPT_BAR,
-	OPT_SHEBANG, OPT_TAG, OPT_TAGSTRING, OPT_DRY_RUN, OPT_LOG, OPT_LOG_KEEP,
+	OPT_NO_PROGRESS, OPT_HALT, OPT_TIMEOUT, OPT_KILL_AFTER, OPT_CONFIG, OPT_RESUME,
+	OPT_RESUME_FAILED, OPT_ETA, OPT_BAR, OPT_TAG, OPT_DRY_RUN, OPT_LOG, OPT_LOG_KEEP,
 };
 
 #define NOT_GIVEN UINT64_MAX
@@ -33,7 +31,6 @@ static const struct option run_options[] = {
 	{ "xargs", no_argument, NULL, 'X' },
 	{ "keep-order", no_argument, NULL, 'k' },
 	{ "tag", no_argument, NULL, OPT_TAG },
-	{ "tagstring", required_argument, NULL, OPT_TAGSTRING },
 	{ "dry-run", no_argument, NULL, OPT_DRY_RUN },
 	{ "exit-when-empty", no_argument, NULL, OPT_EXIT_WHEN_EMPTY },
 	{ "stdin", optional_argument, NULL, OPT_STDIN },
@@ -51,13 +48,8 @@ static const struct option run_options[] = {
 	{ "resume-failed", no_argument, NULL, OPT_RESUME_FAILED },
 	{ "eta", no_argument, NULL, OPT_ETA },
 	{ "bar", no_argument, NULL, OPT_BAR },
-	{ "shebang", no_argument, NULL, OPT_SHEBANG },
 	{ "no-progress", no_argument, NULL, OPT_NO_PROGRESS },
 	{ "halt", required_argument, NULL, OPT_HALT },
-	{ "nice", required_argument, NULL, OPT_NICE },
-	{ "delay", required_argument, NULL, OPT_DELAY },
-	{ "load", required_argument, NULL, OPT_LOAD },
-	{ "memfree", required_argument, NULL, OPT_MEMFREE },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "kill-after", required_argument, NULL, OPT_KILL_AFTER },
 	{ "config", required_argument, NULL, OPT_CONFIG },
@@ -90,7 +82,7 @@ static unsigned int parse_jobs(const char *s)
 {
 	unsigned int jobs;
 
-	switch (jobs_spec_parse(s, sysload_processors(), JOBS_MAX, &jobs)) {
+	switch (jobs_spec_parse(s, processors(), JOBS_MAX, &jobs)) {
 	case 0:
 		return jobs;
 	case -ERANGE:
@@ -100,28 +92,10 @@ static unsigned int parse_jobs(const char *s)
 	}
 }
 
-static unsigned int parse_load(const char *s)
-{
-	unsigned int load;
-
-	if (jobs_spec_parse(s, sysload_processors(), INT32_MAX, &load))
-		usage("--load %s: must be a number of processes such as 8, 50%%, +1 or -1", s);
-	return load;
-}
-
-static uint64_t parse_memfree(const char *s)
-{
-	uint64_t bytes;
-
-	if (sysload_parse_size(s, &bytes))
-		usage("--memfree %s: must be a size in bytes such as 500M or 2G", s);
-	return bytes;
-}
-
 static void parse_halt(struct run_options *o, const char *s)
 {
 	if (halt_spec_parse(&o->halt, s))
-		usage("--halt %s: must be such as now,fail=1 or soon,done=30%%, or never", s);
+		usage("--halt %s: must be such as now,fail=1 or soon,done=30, or never", s);
 	o->halt_text = s;
 }
 
@@ -138,7 +112,6 @@ static void parse_option(struct run_options *o, int opt)
 		o->jobs = parse_jobs(optarg);
 		break;
 	case 'n':
-	case 'N':
 		o->keys_max = must_parse_number("--max-args", optarg, 1, KWQ_BATCH_MAX);
 		break;
 	case 'X':
@@ -148,10 +121,7 @@ static void parse_option(struct run_options *o, int opt)
 		o->keep_order = true;
 		break;
 	case OPT_TAG:
-		o->tag = "{}";
-		break;
-	case OPT_TAGSTRING:
-		o->tag = optarg;
+		o->tag = true;
 		break;
 	case OPT_DRY_RUN:
 		o->dry_run = true;
@@ -208,18 +178,6 @@ static void parse_option(struct run_options *o, int opt)
 	case OPT_HALT:
 		parse_halt(o, optarg);
 		break;
-	case OPT_DELAY:
-		o->gate.delay = must_parse_duration("--delay", optarg);
-		break;
-	case OPT_LOAD:
-		o->gate.load = parse_load(optarg);
-		break;
-	case OPT_MEMFREE:
-		o->gate.memfree = parse_memfree(optarg);
-		break;
-	case OPT_NICE:
-		o->nice = must_parse_number("--nice", optarg, 0, 19);
-		break;
 	case OPT_CONFIG:
 		o->config = optarg;
 		break;
@@ -228,9 +186,6 @@ static void parse_option(struct run_options *o, int opt)
 		break;
 	case OPT_BAR:
 		o->progress = PROGRESS_BAR;
-		break;
-	case OPT_SHEBANG:
-		o->shebang = true;
 		break;
 	case OPT_NO_PROGRESS:
 		o->no_progress = true;
@@ -251,7 +206,7 @@ static void parse_options(struct run_options *o, int argc, char **argv)
 {
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "+j:n:N:Xkqvh", run_options, NULL)) != -1)
+	while ((opt = getopt_long(argc, argv, "+j:n:Xkqvh", run_options, NULL)) != -1)
 		parse_option(o, opt);
 }
 
@@ -319,19 +274,6 @@ static void check_script(const struct run_options *o)
 		      interpreter);
 }
 
-/* The kernel has put the name of the script behind the command. */
-static const char *take_script(struct run_options *o, int *argc, char **argv)
-{
-	const char *script;
-
-	if (optind == *argc)
-		usage("--shebang: the script is missing");
-	script = argv[--*argc];
-	argv[*argc] = NULL;
-	o->exit_when_empty = true;
-	return script;
-}
-
 static int run_main(int argc, char **argv)
 {
 	struct run_options o = {
@@ -339,12 +281,8 @@ static int run_main(int argc, char **argv)
 		.retry_max = NOT_GIVEN,
 		.kill_after = NOT_GIVEN,
 		.log_keep = NOT_GIVEN,
-		.gate.loadavg = "/proc/loadavg",
-		.gate.meminfo = "/proc/meminfo",
 	};
-	const char *script = NULL;
 	bool ended;
-	int status;
 
 	parse_options(&o, argc, argv);
 	ended = options_have_ended(argv);
@@ -353,16 +291,12 @@ static int run_main(int argc, char **argv)
 	o.queue = argv[optind++];
 	if (!ended)
 		parse_options(&o, argc, argv);
-	if (o.shebang)
-		script = take_script(&o, &argc, argv);
 	if (optind == argc)
 		usage("CMD is missing");
 	o.command = argv + optind;
 	choose_keys(&o);
 	check_script(&o);
 	check_output(&o);
-	if (o.dry_run && o.shebang)
-		usage("--dry-run adds no keys, so it cannot run a script with --shebang");
 	if (o.resume && !o.joblog)
 		usage("--resume and --resume-failed need --joblog");
 	choose_delays(&o);
@@ -373,11 +307,8 @@ static int run_main(int argc, char **argv)
 	else if (!o.timeout)
 		usage("--kill-after needs --timeout");
 	if (!o.jobs)
-		o.jobs = sysload_processors();
-	if (o.dry_run)
-		return print_commands(&o);
-	status = script ? shebang_add(o.queue, script) : STATUS_OK;
-	return status ? status : work(&o);
+		o.jobs = processors();
+	return o.dry_run ? print_commands(&o) : work(&o);
 }
 
 const struct command command_run = {
@@ -387,18 +318,13 @@ const struct command command_run = {
 	.options =
 	"  -j, --jobs N|N%|+N|-N     run N jobs at once; N% of the processors; N more or\n"
 	"                            fewer than the processors (100%)\n"
-	"  -n, -N, --max-args N      give up to N ready keys to a job; {} stands for all\n"
+	"  -n, --max-args N          give up to N ready keys to a job; {} stands for all\n"
 	"  -X, --xargs               give as many as fit, and share them among the jobs\n"
 	"  -k, --keep-order          print the jobs' output in the order of their starts\n"
 	"      --tag                 print the key and a tab before each line of output\n"
-	"      --tagstring TEXT      print TEXT, with {} and the like, instead of the key\n"
 	"      --dry-run             print the commands for the ready keys; take none\n"
-	"      --halt now|soon,fail|success|done=N|N%\n"
-	"                            end after N or N% of such jobs; now kills the others\n"
-	"      --nice N              run the jobs with N more niceness\n"
-	"      --delay DURATION      wait this long between the starts of two jobs\n"
-	"      --load N|N%|+N|-N     start a job only while fewer processes run\n"
-	"      --memfree SIZE        start a job only while so much memory is available\n"
+	"      --halt now|soon,fail|success|done=N\n"
+	"                            end after N of such jobs; now kills the others\n"
 	"      --exit-when-empty     end when nothing is ready, waiting or processing;\n"
 	"                            without it, when the queue is shut down and empty\n"
 	"      --stdin[=key]         the key is CMD's standard input, not an argument\n"
@@ -408,8 +334,7 @@ const struct command command_run = {
 	"                            when it is complete, or at once (group); or send\n"
 	"                            each line to the journal, with the key as KWQ_KEY\n"
 	"      --config FILE         lines such as \"jobs 4\", in place of these options:\n"
-	"                            jobs, nice, delay, load, memfree, on-fail,\n"
-	"                            max-attempts; SIGHUP reads it again\n"
+	"                            jobs, on-fail, max-attempts; SIGHUP reads it again\n"
 	"      --on-fail retry|dead|drop\n"
 	"                            of a key whose job fails: exit status, signal or\n"
 	"                            timeout (retry)\n"
@@ -430,9 +355,6 @@ const struct command command_run = {
 	"      --eta                 show the time that is left, too\n"
 	"      --bar                 show a bar instead of the counts\n"
 	"      --no-progress         no progress line\n"
-	"      --shebang             the last argument is a file of keys: add and run\n"
-	"                            them, and end; the file begins with\n"
-	"                            #!/usr/bin/kwq run --shebang QUEUE -- CMD\n"
 	"  -q, --quiet               print no messages about single keys\n"
 	"  -v, --verbose             print a message about each failure, however many\n"
 	"  -h, --help\n"

@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "duration.h"
 #include "jobs_spec.h"
 #include "number.h"
-#include "sysload.h"
+#include "processors.h"
 
 struct setting {
 	const char *name;
@@ -20,33 +19,7 @@ struct setting {
 
 static int parse_jobs(struct run_options *options, const char *value)
 {
-	return jobs_spec_parse(value, sysload_processors(), JOBS_MAX, &options->jobs);
-}
-
-static int parse_nice(struct run_options *options, const char *value)
-{
-	uint64_t n;
-	int err;
-
-	err = parse_number(value, 0, 19, &n);
-	if (!err)
-		options->nice = n;
-	return err;
-}
-
-static int parse_delay(struct run_options *options, const char *value)
-{
-	return parse_duration(value, &options->gate.delay);
-}
-
-static int parse_load(struct run_options *options, const char *value)
-{
-	return jobs_spec_parse(value, sysload_processors(), INT32_MAX, &options->gate.load);
-}
-
-static int parse_memfree(struct run_options *options, const char *value)
-{
-	return sysload_parse_size(value, &options->gate.memfree);
+	return jobs_spec_parse(value, processors(), JOBS_MAX, &options->jobs);
 }
 
 static int parse_on_fail(struct run_options *options, const char *value)
@@ -71,17 +44,13 @@ _Static_assert(JOBS_MAX == 4096, "the text has JOBS_MAX");
 /* The names are those of the options. */
 static const struct setting settings[] = {
 	{ "jobs", JOBS_FORM, parse_jobs },
-	{ "nice", "must be a number from 0 to 19", parse_nice },
-	{ "delay", "must be a duration such as 500ms or 2s", parse_delay },
-	{ "load", "must be a number of processes such as 8, 50%, +1 or -1", parse_load },
-	{ "memfree", "must be a size in bytes such as 500M or 2G", parse_memfree },
 	{ "on-fail", "must be retry, dead or drop", parse_on_fail },
 	{ "max-attempts", "must be a number from 1 to 2147483647", parse_attempts },
 };
 
 int settings_jobs(const char *text, unsigned int *jobs, char why[SETTINGS_WHY])
 {
-	int err = jobs_spec_parse(text, sysload_processors(), JOBS_MAX, jobs);
+	int err = jobs_spec_parse(text, processors(), JOBS_MAX, jobs);
 
 	if (err)
 		snprintf(why, SETTINGS_WHY, "--jobs %.100s: %s", text, JOBS_FORM);

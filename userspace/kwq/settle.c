@@ -559,14 +559,14 @@ static void settle_with_output(struct run *run, struct job *job)
 }
 
 /*
- * kwq restart, bury or cancel has killed the job, so its output is dropped. An item that none of
- * them is about goes back.
+ * kwq kill --restart, kwq kill --bury or kwq cancel has killed the job, so its output is dropped.
+ * An item that none of them is about goes back.
  */
 static void settle_asked(struct run *run, struct job *job)
 {
 	static const char *const whose[] = {
-		[ASKED_RESTART] = "restart",
-		[ASKED_BURY] = "bury of another key",
+		[ASKED_RESTART] = "kill --restart",
+		[ASKED_BURY] = "kill --bury of another key",
 		[ASKED_CANCEL] = "cancel of another key",
 	};
 	struct job_item *it;
@@ -586,13 +586,13 @@ static void settle_asked(struct run *run, struct job *job)
 				tell_of(run, it, "killed by kwq %s", whose[job->asked]);
 			continue;
 		}
-		leave_note(run, it, "killed by kwq bury", true);
+		leave_note(run, it, "killed by kwq kill --bury", true);
 		/* If this fails, it goes back when its handle is closed. */
 		ret = kwq_bury(job->handle, it->item.ticket);
 		run->counts.dead += ret >= 0;
 		if (ret >= 0)
 			it->outcome = ret == KWQ_BURIED ? JOBLOG_DEAD : JOBLOG_RETURN;
-		tell_of(run, it, "killed by kwq bury%s%s", ret < 0 ? ": " : "",
+		tell_of(run, it, "killed by kwq kill --bury%s%s", ret < 0 ? ": " : "",
 			ret < 0 ? meaning(ret) : "");
 	}
 	log_job(run, job, job->status);

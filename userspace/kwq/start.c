@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "read_clock.h"
 #include "retry.h"
 #include "worker_run.h"
 
@@ -166,7 +165,6 @@ static void start_job(struct run *run, struct job *job)
 	err = start_command(run, job);
 	if (!err) {
 		timeouts_start(&run->timeouts, job);
-		gate_started(&run->gate, read_clock(CLOCK_MONOTONIC));
 		run->counts.running++;
 		err = watch_job(run, job);
 		/* A request may have come while a message about one of its items was written. */
@@ -185,35 +183,17 @@ static void start_job(struct run *run, struct job *job)
 	job_free(job);
 }
 
-/* Whether --delay, --load and --memfree let a job start now. */
-static bool gate_is_open(struct run *run)
-{
-	bool open;
-	int err;
-
-	err = gate_look(&run->gate, read_clock(CLOCK_MONOTONIC), &open);
-	if (err) {
-		stop_for(run, STATUS_FAILED, "cannot read how busy the machine is",
-			 strerror(-err));
-		return false;
-	}
-	run->held_back = !open;
-	return open;
-}
-
 void start_jobs(struct run *run)
 {
 	struct job *job;
 	int err;
 
-	run->held_back = false;
 	for (;;) {
 		/* Starting many jobs takes time, and the leases of the others must be
 		 * extended meanwhile.
 		 */
 		take_urgent(run);
-		if (run->stopping || run->over || run->removed || !has_free_slot(run) ||
-		    !gate_is_open(run))
+		if (run->stopping || run->over || run->removed || !has_free_slot(run))
 			return;
 		job = free_slot(run);
 		err = take_items(run, job);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq stat, and kwq len
+ * kwq stat: the numbers of one queue. stat_all.c and stat_limits.c have the other views.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,15 +13,20 @@
 #include "escape.h"
 #include "gather.h"
 #include "histogram.h"
+#include "stat_views.h"
 
 enum { NAME_WIDTH = 15, BAR_WIDTH = 40 };
 
+enum { OPT_LIMITS = OPT_FIRST };
+
 static const struct option stat_options[] = {
-	OPTION_JSON, OPTION_HELP, OPTION_END
+	{ "all", no_argument, NULL, 'a' },
+	{ "limits", no_argument, NULL, OPT_LIMITS },
+	OPTION_NO_HEADINGS, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
-static const struct option len_options[] = {
-	OPTION_JSON, OPTION_HELP, OPTION_END
+struct stat_options {
+	bool all, limits, no_headings, json;
 };
 
 /* The numbers in the order of both output formats. */
@@ -159,13 +164,39 @@ static void print_number(const struct kwq_stat *st, const struct number *n)
 	unsigned long long v = value(st, n);
 
 	if (n->kind == IS_DURATION && durations_are_off(st))
-		printf("%-*s off\n", NAME_WIDTH, n->name);
+		puts("off");
 	else if (n->kind == IS_COUNT)
-		printf("%-*s %llu\n", NAME_WIDTH, n->name, v);
+		printf("%llu\n", v);
 	else
-		printf("%-*s %s\n", NAME_WIDTH, n->name,
-		       n->kind != IS_SETTING ? short_time(time, v) :
-		       v ? print_duration(duration, v) : "none");
+		puts(n->kind != IS_SETTING ? short_time(time, v) :
+		     v ? print_duration(duration, v) : "none");
+}
+
+static const struct number *number_named(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (!strcmp(numbers[i].name, name))
+			return &numbers[i];
+	usage("%s: no number of a queue: kwq stat QUEUE has all", name);
+}
+
+/* Prints these numbers alone, for a script. Returns false if an old module lacks one. */
+static bool print_numbers(const struct kwq_stat *st, const char *queue, char **names)
+{
+	const struct number *n;
+
+	for (; *names; names++) {
+		n = number_named(*names);
+		if (!has(st, n->offset, sizeof(__u64))) {
+			message("%s: the kernel's kwq is older than this command and has no %s",
+				queue, n->name);
+			return false;
+		}
+		print_number(st, n);
+	}
+	return true;
 }
 
 static void print_pause(const struct kwq_stat *st)
@@ -217,8 +248,10 @@ static void print_text(const struct kwq_stat *st)
 	if (st->create_flags & KWQ_CREATE_OUTBOX)
 		printf("%-*s %s\n", NAME_WIDTH, "shared", KEYS_OF_A_SHARED_QUEUE);
 	for (i = 0; i < ARRAY_SIZE(numbers); i++)
-		if (has(st, numbers[i].offset, sizeof(__u64)))
+		if (has(st, numbers[i].offset, sizeof(__u64))) {
+			printf("%-*s ", NAME_WIDTH, numbers[i].name);
 			print_number(st, &numbers[i]);
+		}
 	if (has(st, offsetof(struct kwq_stat, followers), sizeof(st->followers)))
 		printf("%-*s %u\n", NAME_WIDTH, "followers", st->followers);
 	if (has(st, offsetof(struct kwq_stat, getters), sizeof(st->getters)))
@@ -303,83 +336,89 @@ static void print_json(const struct kwq_stat *st)
 	puts("}");
 }
 
-static int stat_main(int argc, char **argv)
+/* Returns the exit status. */
+static int stat_queue(const char *queue, char **names, bool json)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
-	const char *queue;
-	bool json = false;
-	int opt, err;
+	struct kwq *q;
+	int err;
 
-	while ((opt = getopt_long(argc, argv, "h", stat_options, NULL)) != -1) {
-		if (opt != OPT_JSON)
-			option_common(opt);
-		json = true;
-	}
-	queue = only_argument(argc, argv, "QUEUE");
-	err = kwq_stat(must_open_to_look(queue), &st);
+	q = must_open_to_look(queue);
+	err = kwq_stat(q, &st);
 	if (err)
 		return complain(queue, err);
 	if (json)
 		print_json(&st);
-	else
+	else if (!*names)
 		print_text(&st);
+	else if (!print_numbers(&st, queue, names))
+		return STATUS_FAILED;
+	/* A script gets the numbers alone. */
+	else if (isatty(STDOUT_FILENO) && shared_queue(q))
+		message("%s: shared: %s", queue, KEYS_OF_A_SHARED_QUEUE);
 	return flush_output() ? STATUS_OK : STATUS_FAILED;
 }
 
-static int len_main(int argc, char **argv)
+static void check_options(const struct stat_options *o, char **arguments)
 {
-	const char *queue;
-	struct kwq *q;
-	bool json = false;
-	int opt, len;
+	size_t i;
 
-	while ((opt = getopt_long(argc, argv, "h", len_options, NULL)) != -1) {
-		if (opt != OPT_JSON)
+	if (o->json && o->no_headings)
+		usage("--json and --no-headings cannot be combined: JSON has no headings");
+	if (o->no_headings && !o->limits)
+		usage("--no-headings needs --limits: nothing else has a header");
+	if (o->all && (o->limits || *arguments))
+		usage("--all is about what runs in all queues, so it excludes QUEUE and --limits");
+	if (o->limits || !*arguments)
+		return;
+	if (o->json && arguments[1])
+		usage("--json has all numbers, so it excludes \"%s\"", arguments[1]);
+	for (i = 1; arguments[i]; i++)
+		number_named(arguments[i]);
+}
+
+static int stat_main(int argc, char **argv)
+{
+	struct stat_options o = { 0 };
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "aHh", stat_options, NULL)) != -1) {
+		if (opt == 'a')
+			o.all = true;
+		else if (opt == 'H')
+			o.no_headings = true;
+		else if (opt == OPT_LIMITS)
+			o.limits = true;
+		else if (opt == OPT_JSON)
+			o.json = true;
+		else
 			option_common(opt);
-		json = true;
 	}
-	queue = only_argument(argc, argv, "QUEUE");
-	q = must_open_to_look(queue);
-	len = kwq_len(q);
-	if (len < 0)
-		return complain(queue, len);
-	if (json) {
-		putchar('{');
-		json_bytes(stdout, "queue", queue, strlen(queue));
-		printf(",\"ready\":%d}\n", len);
-	} else {
-		printf("%d\n", len);
-		/* A script gets the number alone. */
-		if (isatty(STDOUT_FILENO) && shared_queue(q))
-			message("%s: shared: %s", queue, KEYS_OF_A_SHARED_QUEUE);
-	}
-	return flush_output() ? STATUS_OK : STATUS_FAILED;
+	argv += optind;
+	check_options(&o, argv);
+	if (o.limits)
+		return stat_limits(argv, o.json, o.no_headings);
+	return *argv ? stat_queue(*argv, argv + 1, o.json) : stat_all(o.all, o.json);
 }
 
 const struct command command_stat = {
 	.name = "stat",
-	.arguments = "[--json] QUEUE",
-	.summary = "Print a queue's state, counters and times",
+	.arguments = "[OPTION...] [QUEUE [NUMBER...]] | --limits [QUEUE...]",
+	.summary = "Show all queues and what runs, or the numbers of one queue",
 	.options =
-	"      --json       print a JSON object\n"
-	"  -h, --help\n",
+	"  -a, --all          all that runs, not the ten oldest keys of each queue\n"
+	"      --limits       your quota, the limits of each QUEUE, and what is left\n"
+	"  -H, --no-headings  with --limits: no header line\n"
+	"      --json         print a JSON object for each queue\n"
+	"  -h, --help\n"
+	"\n"
+	"Without QUEUE, each line below a queue is about a key that is worked on: its\n"
+	"age, the process that has it, and the key. With NUMBER, such as ready, it prints\n"
+	"that alone. LEFT of --limits is less than MAX - USED if others share the limit,\n"
+	"and unlimited if your queues are exempt, as those of root are.\n",
 	.examples =
-	"  kwq stat jobs                            all numbers of the queue\n"
-	"  kwq stat --json jobs | jq .ready         one of them\n",
+	"  kwq stat                                 what is there, and what runs?\n"
+	"  test \"$(kwq stat jobs ready)\" -lt 100    are less than 100 keys ready?\n",
 	.table = stat_options,
 	.main = stat_main,
-};
-
-const struct command command_len = {
-	.name = "len",
-	.arguments = "[--json] QUEUE",
-	.summary = "Print how many keys are ready",
-	.options =
-	"      --json       print a JSON object\n"
-	"  -h, --help\n",
-	.examples =
-	"  kwq len jobs                             how many keys are ready?\n"
-	"  test \"$(kwq len jobs)\" -lt 100           are there less than 100?\n",
-	.table = len_options,
-	.main = len_main,
 };

@@ -320,30 +320,3 @@ size_t template_fit(char **argv, const struct template_values *values, size_t bo
 	free_parts(line.parts, values->nr);
 	return nr;
 }
-
-char *template_fill_text(const char *text, const struct template_values *values)
-{
-	struct parts *parts = make_all_parts(values);
-	size_t copies = copies_of(text, values->nr), i;
-	struct result result = { 0 };
-	char *filled = NULL;
-	int pass;
-
-	/* The first pass measures. */
-	for (pass = 0; parts && pass < 2; pass++) {
-		for (i = 0; i < copies; i++) {
-			if (i)
-				append(&result, " ", 1);
-			fill(&result, text, &parts[i]);
-		}
-		append(&result, "", 1);
-		if (!pass) {
-			filled = malloc(result.len);
-			if (!filled)
-				break;
-			result = (struct result){ .to = filled };
-		}
-	}
-	free_parts(parts, values->nr);
-	return filled;
-}

@@ -46,10 +46,4 @@ char **template_fill(char **argv, const struct template_values *values);
  */
 size_t template_fit(char **argv, const struct template_values *values, size_t bound);
 
-/*
- * Fills in one text. With several keys it is repeated, with a blank between. The caller frees the
- * result. Returns NULL if memory is missing.
- */
-char *template_fill_text(const char *text, const struct template_values *values);
-
 #endif /* KWQ_TEMPLATE_H */

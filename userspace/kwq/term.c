@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq term
+ * kwq debug term
  */
 #include <string.h>
 
@@ -52,8 +52,8 @@ const struct command command_term = {
 	"  now              do that now\n"
 	"  -h, --help\n",
 	.examples =
-	"  kwq term jobs 10s                        end all work in 10 s\n"
-	"  while alive; do kwq term jobs 10s; sleep 3; done\n",
+	"  kwq debug term jobs 10s                  end all work in 10 s\n"
+	"  while alive; do kwq debug term jobs 10s; sleep 3; done\n",
 	.table = term_options,
 	.main = term_main,
 };

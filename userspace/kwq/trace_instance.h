@@ -12,7 +12,7 @@ struct trace_instance {
 
 /*
  * Makes the instance, with @buffer_kb KiB for each processor; 0 for the kernel's size. @filter
- * is a filter of the kernel, or NULL. Instances that a killed kwq events left are removed.
+ * is a filter of the kernel, or NULL. Instances that a killed kwq debug events left are removed.
  * Returns 0 or a negative errno value: -EACCES without the right, -ENODEV without tracefs, -ENXIO
  * if the kernel has no tracepoints of kwq.
  */

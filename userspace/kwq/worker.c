@@ -145,16 +145,14 @@ static int earlier(int a, int b)
 static int timeout(struct run *run)
 {
 	int draw = progress_timeout(&run->progress, read_clock(CLOCK_MONOTONIC));
-	int empty = -1, held = -1;
+	int empty = -1;
 
-	if (run->held_back)
-		held = gate_timeout(&run->gate, read_clock(CLOCK_MONOTONIC));
 	if (is_idle(run)) {
 		empty = run->empty_ms;
 		run->empty_ms = run->empty_ms * 2 < EMPTY_MS_LAST ?
 			run->empty_ms * 2 : EMPTY_MS_LAST;
 	}
-	return earlier(earlier(draw, idle_timeout(run)), earlier(empty, held));
+	return earlier(earlier(draw, idle_timeout(run)), empty);
 }
 
 static void take_event(struct run *run, uint64_t data)

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "fate.h"
-#include "gate.h"
 #include "halt.h"
 #include "job.h"
 #include "output.h"
@@ -27,11 +26,10 @@ struct run_options {
 	bool spread;		/* -X: the ready keys are for all jobs, not for the next one */
 	bool keep_order;
 	bool dry_run;
-	const char *tag;	/* of --tagstring; NULL: none */
+	bool tag;
 	bool exit_when_empty;
 	enum job_input input;
 	bool quiet, verbose;
-	bool shebang;		/* only until the script is read */
 	bool no_progress;
 	enum progress_style progress;
 	enum output_mode output;
@@ -43,10 +41,8 @@ struct run_options {
 	const char *log;	/* the folder of --log; NULL: none */
 	uint64_t log_keep;	/* ns */
 	enum resume_mode resume;
-	struct gate_options gate;
 	struct halt_spec halt;
 	const char *halt_text;	/* as the user wrote it */
-	int nice;		/* from 0 to 19 */
 	const char *config;	/* the file of --config; NULL: none */
 };
 

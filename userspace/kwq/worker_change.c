@@ -128,13 +128,7 @@ static int take_over(struct run *run, const struct run_options *new, char why[SE
 
 	if (err)
 		return err;
-	run->options.nice = new->nice;
-	run->inherited.nice = new->nice;
 	run->options.fate = new->fate;
-	run->options.gate = new->gate;
-	run->gate.options = new->gate;
-	/* The next look is due now. */
-	run->gate.opens = 0;
 	return 0;
 }
 

@@ -31,8 +31,7 @@ void unwatch(struct run *run, int fd)
 
 void watch_queue(struct run *run)
 {
-	bool want = !run->stopping && !run->over && !run->held_back && !run->removed &&
-		has_free_slot(run);
+	bool want = !run->stopping && !run->over && !run->removed && has_free_slot(run);
 	int err;
 
 	if (want == run->watching)

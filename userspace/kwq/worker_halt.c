@@ -5,26 +5,12 @@
 #include "cmd.h"
 #include "worker_run.h"
 
-/* The number of jobs for the keys in the queue that are neither done nor dead. */
-static uint64_t jobs_left(struct run *run)
-{
-	struct kwq_stat st = { .size = sizeof(st) };
-	int err = kwq_stat(run->q, &st);
-	uint64_t left;
-
-	if (err)
-		stop_for(run, STATUS_FAILED, "stat", meaning(err));
-	left = st.ready + st.waiting + st.processing;
-	return left / run->options.keys_max + !!(left % run->options.keys_max);
-}
-
 void check_halt(struct run *run)
 {
 	const struct halt_spec *halt = &run->options.halt;
 
 	if (run->halted || run->stopping ||
-	    !halt_is_due(halt, run->ended_badly, run->ended_well,
-			 halt->percent ? jobs_left(run) : 0))
+	    !halt_is_due(halt, run->ended_badly, run->ended_well))
 		return;
 	run->halted = true;
 	run->stopping = true;

@@ -12,7 +12,6 @@
 
 #include "child.h"
 #include "control.h"
-#include "gate.h"
 #include "job.h"
 #include "lease.h"
 #include "log_folder.h"
@@ -50,7 +49,6 @@ struct run {
 	bool removed;		/* there is no queue of that name: see follow_name.c */
 	bool stopping;		/* take no more items: a signal or an error came */
 	bool over;		/* shut down and empty, or empty */
-	bool held_back;		/* a job may start, but not yet: see gate */
 	bool halted;		/* the bound of --halt was reached */
 	bool no_start;		/* the command could not be started */
 	bool no_room;		/* output could not be stored: see settle.c */
@@ -69,7 +67,6 @@ struct run {
 	struct retry_table failures;
 	struct resume_table resume;
 	uint64_t skipped;	/* items that the job log has settled */
-	struct gate gate;
 	struct child_inheritance inherited;
 };
 

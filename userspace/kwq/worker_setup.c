@@ -147,7 +147,6 @@ int set_up(struct run *run)
 		err = open_journal(run);
 	if (err)
 		return err;
-	run->gate.options = run->options.gate;
 	make_room(run);
 	run->room = -1;
 	err = open_joblog(run);
@@ -171,7 +170,6 @@ int set_up(struct run *run)
 	run->has_extras = !run->options.many &&
 		module_has(KWQ_FEATURE_VALUES | KWQ_FEATURE_GROUPS);
 	run->inherited.parent = getpid();
-	run->inherited.nice = run->options.nice;
 	run->inherited.null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (run->inherited.null < 0) {
 		message("/dev/null: %s", strerror(errno));

@@ -403,6 +403,7 @@ static int ask(int fd, unsigned long request, void *arg)
 		return find_none(&((struct kwq_batch_args *)arg)->batch);
 	case KWQ_IOC_DRAIN:
 		return drain(fd, arg);
+	case KWQ_IOC_SHUT_DOWN:
 	case KWQ_IOC_FOLLOW:
 	case KWQ_IOC_TERM:
 		return 0;

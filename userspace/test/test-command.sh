@@ -4,8 +4,9 @@
 # The command without a kernel module: help, wrong arguments, exit statuses.
 . ./tap.sh
 
-COMMANDS='create open ls stat add get done extend remove cancel len save load keep sync shutdown drain rm run run-ctl pause resume term configure forget requeues
-	dead advance top exporter keys peek kick edit status watch-files kill restart follow log events bury limits share'
+COMMANDS='create ls rm configure add watch-files edit run run-ctl open get done stat keys top log follow exporter pause resume drain kick
+	cancel kill keep save load share'
+DEBUG_COMMANDS='advance forget requeues term sync events'
 
 # exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
 exits() {
@@ -27,8 +28,9 @@ wrong() {
 
 # The page fits a terminal of 24 lines and 80 columns, and ends with two examples.
 fits() {
-	"$KWQ" "$1" --help | awk 'length > 80 { print; bad = 1 } END { if (NR > 24) print NR " lines"; exit bad || NR > 24 }' &&
-		[ "$("$KWQ" "$1" --help | grep -cE "^  .*kwq $1( |$)")" = 2 ]
+	# shellcheck disable=SC2086 # a word each
+	"$KWQ" $1 --help | awk 'length > 80 { print; bad = 1 } END { if (NR > 24) print NR " lines"; exit bad || NR > 24 }' &&
+		[ "$("$KWQ" $1 --help | grep -cE "^  .*kwq $1( |$)")" = 2 ]
 }
 
 # All options of the short page are on the long one.
@@ -61,10 +63,40 @@ for command in $COMMANDS; do
 		wrong 'unrecognized option' "$command" --no-such-option
 	fi
 done
+# Tests need these, and they are no commands without the word.
+for command in $DEBUG_COMMANDS; do
+	ok "kwq debug $command --help" helps debug "$command" --help
+	ok "kwq debug $command --help fits a screen, with two examples" fits "debug $command"
+	ok "U5: kwq debug --help has $command" grep -qE "^  $command +[A-Z]" <("$KWQ" debug --help)
+	same "U5: kwq debug help $command" "$("$KWQ" debug help "$command")" "$("$KWQ" debug "$command" --help)"
+	wrong 'unrecognized option' debug "$command" --no-such-option
+	ok "U5: kwq $command is none" exits 2 "no command \"$command\"; did you mean \"kwq debug $command\"? See kwq debug $command --help" "$command"
+done
+same "kwq debug --help has no other" "$("$KWQ" debug --help | grep -cE '^  [a-z]+ +[A-Z]')" "$(wc -w <<<"$DEBUG_COMMANDS")"
+same "kwq help debug" "$("$KWQ" help debug)" "$("$KWQ" debug --help)"
+ok "kwq debug alone: usage" exits 2 'Usage: kwq debug COMMAND' debug
+same "kwq debug has all other commands" "$("$KWQ" debug --options | grep -cx -e add -e create -e run)" 3
+# Options of kwq debug, which the command itself neither takes nor shows.
+while read -r command option value; do
+	wrong "$value" "$command" $option a k
+	ok "kwq $command --help has no $option" test -z "$("$KWQ" "$command" --help=all | grep -e "${option% *} ")"
+	ok "kwq debug $command --help has $option" grep -qe "$option" <("$KWQ" debug "$command" --help)
+	ok "kwq debug $command --options has it, too" grep -qe "${option% *}" <("$KWQ" debug --options "$command")
+done <<-'END'
+	create --outbox unrecognized option
+	create --coalesce unrecognized option
+	create --no-coalesce unrecognized option
+	configure --coalesce unrecognized option
+	add --if-waiting unrecognized option
+	add --end-wait unrecognized option
+END
+wrong '--clock manual: must be monotonic or boottime' create --clock manual a
+wrong '--clock manual: must be monotonic or boottime' keep --clock manual a b
+ok "kwq debug create --help has --clock manual" grep -qe '--clock manual' <("$KWQ" debug create --help)
 same "U5: kwq --help has no other commands" "$("$KWQ" --help | sed -nE '/^  kwq /d; s/^  [a-z]+ //p' | wc -w)" \
 	"$(wc -w <<<"$COMMANDS")"
 same "U5: and fits a screen" "$("$KWQ" --help | awk 'length > 80 || NR > 24' | wc -l)" 0
-ok "U5: kwq help of what is no command" exits 2 'no command "stauts"; did you mean "status"? See kwq --help' help stauts
+ok "U5: kwq help of what is no command" exits 2 'no command "statt"; did you mean "stat"? See kwq --help' help statt
 
 VERSION=$(sed -n 's/^VERSION[[:space:]]*:= //p' "$SRC/Makefile")
 same "kwq --version" "$("$KWQ" --version)" "kwq $VERSION"
@@ -72,7 +104,7 @@ same "the static one is the same" "$("$O/kwq-static" --version)" "kwq $VERSION"
 
 ok "kwq alone: usage" exits 2 'Usage: kwq COMMAND'
 ok "no such command" exits 2 'no command "frobnicate"; see kwq --help' frobnicate
-ok "U5: a misspelt command" exits 2 'no command "stauts"; did you mean "status"? See kwq --help' stauts
+ok "U5: a misspelt command" exits 2 'no command "statt"; did you mean "stat"? See kwq --help' statt
 wrong 'kwq: run: did you mean --jobs?' run --jbos=4 jobs
 wrong "kwq: keys: unrecognized option '--unsroted'" keys --unsroted
 wrong 'must be --help or --help=all' keys --help=most
@@ -81,61 +113,6 @@ proposes_nothing() {
 }
 ok "U5: no proposal that is far from it" proposes_nothing run --frobnicate
 ok "U5: none if the option is right, and its argument is missing" proposes_nothing run --jobs
-
-# A word of parallel, xargs, pueue, task-spooler or beanstalkd, and what it is called here.
-while IFS='|' read -r word here; do
-	ok "U5: kwq $word" exits 2 "no command \"$word\"; did you mean \"kwq $here\"? See kwq ${here%% *}" "$word"
-done <<'END'
-put|add
-reserve|get
-delete|remove
-release|done --return
-touch|extend
-peek-buried|peek --dead
-kick-job|kick
-pause-tube|pause
-list-tubes|ls
-stats-tube|stat
-logs|log
-clean|dead drop --all
-stash|pause
-start|resume
-parallel|run-ctl --jobs
-switch|edit --priority
-enqueue|add
-pop|get
-ack|done
--C|dead drop --all
--t|follow
-version|--version
-END
-# Each proposal is a command that exists, with options that exist.
-proposals_exist() {
-	local here option
-
-	sed -n '/^} commands/,/^};/p' "$SRC/kwq/foreign.c" | grep -oP '", "\K[a-z][a-z -]*(?=" },$)' >"$WORK/proposals"
-	[ "$(wc -l <"$WORK/proposals")" -gt 30 ] || return 1
-	while read -r here option; do
-		"$KWQ" "$here" --help=all | grep -qF -- "${option##* }" || {
-			echo "kwq $here has no $option"
-			return 1
-		}
-	done <"$WORK/proposals"
-}
-ok "U5: the options that are proposed exist" proposals_exist
-
-# Options of other tools.
-wrong "kwq: run: -P: kwq's option is --jobs" run -P 4 a -- true
-wrong "kwq: run: --max-procs: kwq's option is --jobs" run --max-procs=4 a -- true
-wrong 'kwq: run: -I: not needed: {} is always replaced' run -I{} a -- true
-wrong "kwq: run: --retries: kwq's option is --max-attempts" run --retries 3 a -- true
-wrong "kwq: add: --delay: kwq's option is --after" add --delay 3 a k
-wrong "kwq: create: --ttr: kwq's option is --lease" create --ttr 60 a
-wrong "kwq: kill: -9: kwq's option is --signal, such as --signal TERM" 'kill' -9 a k
-wrong 'kwq: rm: -r: not needed: --force removes a queue with its keys' rm -r a
-wrong '":::": keys come from the queue: kwq add QUEUE KEY...' run a echo ::: b c
-wrong '"::::": keys come from the queue: kwq add QUEUE KEY...' run a echo :::: list
-ok "U5: behind -- such a list is the command's own" exits 1 'run: fd:0: not a queue' run fd:0 -- parallel echo ::: {}
 
 wrong 'cannot be combined' exporter --listen :1 --textfile x
 wrong '--interval needs --textfile' exporter --interval 1s
@@ -158,7 +135,8 @@ wrong 'must be an octal number' create -m '' a
 wrong 'not a number' create --max-items many a
 wrong 'must be from 1' create --max-items 0 a
 wrong 'not a number' create --max-bytes -1 a
-wrong 'must be monotonic, boottime or manual' create --clock realtime a
+wrong 'must be monotonic or boottime' create --clock realtime a
+wrong 'must be monotonic or boottime, or manual' debug create --clock realtime a
 wrong 'must be a duration' create --lease soon a
 wrong 'too long (more than 292 years)' create --lease 106752d a
 wrong 'needs a CMD' create --unnamed
@@ -175,10 +153,15 @@ wrong 'CMD is missing' open a -n
 wrong 'one argument too many' ls a
 wrong '--no-headings needs --long or --numeric' ls -H
 wrong '--no-headings needs --long' keys -H a
-wrong '--no-headings needs --long' peek -H a
-wrong '--no-headings needs --long' dead ls -H a
-wrong 'work with ls only' dead kick -H a k
-wrong '--json and --no-headings cannot be combined' limits -H --json
+wrong '--no-headings needs --long' keys --first ready -H a
+wrong '--json and --no-headings cannot be combined' stat --limits -H --json
+wrong '--no-headings needs --limits' stat -H
+wrong '--no-headings needs --limits' stat -H a
+wrong '--all is about what runs in all queues' stat --all a
+wrong '--all is about what runs in all queues' stat --all --limits
+wrong 'b: no number of a queue' stat a b
+wrong 'name: no number of a queue' stat a ready name
+wrong '--json has all numbers, so it excludes "ready"' stat --json a ready
 wrong 'QUEUE is missing' save
 wrong 'FILE is missing' save a
 wrong 'one argument too many' save a b c
@@ -187,10 +170,6 @@ wrong '--quiet and --verbose cannot be combined' load -qv a
 wrong '--no-durations excludes --lease, --aging and --forget-after' create --no-durations --lease 1s a
 wrong '--no-durations excludes --lease, --aging and --forget-after' create --no-durations --aging 1s a
 wrong '--no-durations excludes --lease, --aging and --forget-after' create --forget-after 1s --no-durations a
-wrong 'QUEUE is missing' stat
-wrong 'one argument too many' stat a b
-wrong 'QUEUE is missing' len
-wrong 'QUEUE is missing' shutdown
 wrong 'QUEUE is missing' drain
 wrong 'QUEUE is missing' keep
 wrong 'FILE is missing' keep a
@@ -198,16 +177,16 @@ wrong 'one argument too many' keep a b c
 wrong 'must be a duration' keep --interval soon a b
 wrong 'must be the name of a queue, not a descriptor' keep fd:3 b
 wrong 'name a FILE' keep a -
-wrong 'a manual clock cannot be kept' keep --clock manual a b
 wrong '--no-durations excludes --lease, --aging and --forget-after' keep --no-durations --lease 1s a b
-wrong 'QUEUE is missing' term
-wrong 'a DURATION, none or now is missing' term a
-wrong 'must be a duration' term a soon
-wrong 'too long' term a 110000d
-wrong 'one argument too many' term a now b
-wrong 'QUEUE is missing' sync
-wrong 'must be a duration' sync --timeout soon a
+wrong 'QUEUE is missing' debug term
+wrong 'a DURATION, none or now is missing' debug term a
+wrong 'must be a duration' debug term a soon
+wrong 'too long' debug term a 110000d
+wrong 'one argument too many' debug term a now b
+wrong 'QUEUE is missing' debug sync
+wrong 'must be a duration' debug sync --timeout soon a
 wrong 'must be a duration' drain --timeout soon a
+wrong '--no-wait and --timeout exclude each other' drain --no-wait --timeout 1s a
 wrong 'NAME is missing' rm
 wrong 'must be the name of a queue' rm fd:3
 
@@ -218,12 +197,12 @@ wrong 'too long' add --after 99999999999d a
 wrong 'cannot be combined' add --after 1s --at 18:30 a
 wrong '--past soon: must be ok' add --at 18:30 --past soon a
 wrong '--past is about a time: it needs --at' add --past ok a
-wrong 'needs --after, --at or --rate-limited' add --if-waiting keep a
+wrong 'needs --after, --at or --rate-limited' debug add --if-waiting keep a
 wrong 'cannot be combined with --after or --at' add --rate-limited --after 1s a
 wrong 'cannot be combined with --after or --at' add --at 18:30 --rate-limited a
-wrong '--end-wait cannot be combined' add --end-wait --rate-limited a
-wrong 'must be earlier, later, keep or replace' add --after 1s --if-waiting maybe a
-wrong '--end-wait cannot be combined' add --end-wait --after 1s a
+wrong '--end-wait cannot be combined' debug add --end-wait --rate-limited a
+wrong 'must be earlier, later, keep or replace' debug add --after 1s --if-waiting maybe a
+wrong '--end-wait cannot be combined' debug add --end-wait --after 1s a
 wrong 'must be from -32 to 31' add -p 32 a
 wrong 'must be from -32 to 31' add -p -33 a
 wrong 'not a number' add -p high a
@@ -232,7 +211,7 @@ wrong 'must be AFTER,AT_MOST' add --debounce 1s a
 wrong 'must be a duration' add --debounce soon,1s a
 wrong 'AT_MOST must not be 0' add --debounce 1s,0 a
 wrong 'cannot be combined' add --debounce 1s,2s --after 1s a
-wrong 'cannot be combined' add --debounce 1s,2s --if-waiting keep a
+wrong 'cannot be combined' debug add --debounce 1s,2s --if-waiting keep a
 wrong 'cannot be combined' add --value x --value-file y a
 wrong '--keep-value needs --value' add --keep-value a
 wrong 'cannot have both the keys and the value' add --value-file - a
@@ -251,28 +230,34 @@ wrong 'cannot be combined' get --null --json a
 wrong 'cannot be combined' get --value --json a
 
 wrong 'QUEUE is missing' 'done'
-wrong 'QUEUE is missing' extend
-wrong 'QUEUE is missing' remove
+wrong '--extend keeps the keys, so it excludes --forget, --dead and --return' 'done' --extend --dead a k
+wrong '--note needs --extend' 'done' --note x a k
+wrong 'a note has at most' 'done' --extend --note "$(head -c 5000 /dev/zero | tr '\0' x)" a k
 wrong 'QUEUE is missing' cancel
-wrong '--state nowhere: must be ready, returned' remove --all --state nowhere a
+wrong 'QUEUE is missing' cancel --leave-jobs
+wrong '--state nowhere: must be ready, returned' cancel --all --state nowhere a
+wrong 'QUEUE is missing' 'kill' --restart
+wrong 'KEY is missing' 'kill' --bury a
+wrong '--signal, --restart and --bury exclude each other' 'kill' --restart --bury a k
+wrong '--signal, --restart and --bury exclude each other' 'kill' -s HUP --restart a k
 
 # The options of a queue's configuration, for create and configure.
 for command in create configure; do
-	wrong '--limit bucket:0/s:1: the rate is 0' $command --limit bucket:0/s:1 a
-	wrong '--limit bucket:1/s:0: the burst is 0' $command --limit bucket:1/s:0 a
-	wrong '--limit exp:2s..1s: the base is above the max' $command --limit exp:2s..1s a
-	wrong '--limit backoff:2s*2..1s: the first pause is above the cap' \
-		$command --limit 'backoff:2s*2..1s' a
-	wrong '--limit exp:-1s..1s: a time is negative' $command --limit exp:-1s..1s a
-	wrong '--limit exp:1s..106752d: a time is too long' $command --limit exp:1s..106752d a
-	wrong '--limit linear:1s: no such limiter' $command --limit linear:1s a
-	wrong "--limit : no such limiter" $command --limit '' a
-	wrong '--limit exp:9s..9s: too many limiters (at most 8)' $command --limit exp:1s..1s \
-		--limit exp:2s..2s --limit exp:3s..3s --limit exp:4s..4s --limit exp:5s..5s \
-		--limit exp:6s..6s --limit exp:7s..7s --limit exp:8s..8s --limit exp:9s..9s a
-	wrong '--limit default cannot be combined' $command --limit default --limit exp:1s..1s a
-	wrong '--limit default cannot be combined' $command --limit exp:1s..1s --limit default a
-	wrong '--limit default cannot be combined' $command --limit default --limit default a
+	wrong '--retry bucket:0/s:1: the rate is 0' $command --retry bucket:0/s:1 a
+	wrong '--retry bucket:1/s:0: the burst is 0' $command --retry bucket:1/s:0 a
+	wrong '--retry exp:2s..1s: the base is above the max' $command --retry exp:2s..1s a
+	wrong '--retry backoff:2s*2..1s: the first pause is above the cap' \
+		$command --retry 'backoff:2s*2..1s' a
+	wrong '--retry exp:-1s..1s: a time is negative' $command --retry exp:-1s..1s a
+	wrong '--retry exp:1s..106752d: a time is too long' $command --retry exp:1s..106752d a
+	wrong '--retry linear:1s: no such limiter' $command --retry linear:1s a
+	wrong "--retry : no such limiter" $command --retry '' a
+	wrong '--retry exp:9s..9s: too many limiters (at most 8)' $command --retry exp:1s..1s \
+		--retry exp:2s..2s --retry exp:3s..3s --retry exp:4s..4s --retry exp:5s..5s \
+		--retry exp:6s..6s --retry exp:7s..7s --retry exp:8s..8s --retry exp:9s..9s a
+	wrong '--retry default cannot be combined' $command --retry default --retry exp:1s..1s a
+	wrong '--retry default cannot be combined' $command --retry exp:1s..1s --retry default a
+	wrong '--retry default cannot be combined' $command --retry default --retry default a
 	wrong 'must be a duration' $command --max-wait -1s a
 	wrong 'too long (more than 292 years)' $command --max-wait 106752d a
 	wrong 'too long (more than 584 years)' $command --max-wait 9999999d a
@@ -285,50 +270,41 @@ for command in create configure; do
 done
 wrong 'QUEUE is missing' configure
 wrong 'one argument too many' configure a b
-wrong '--json prints the configuration' configure --json --coalesce a
+wrong '--json prints the configuration' configure --json --dead-after 3 a
 
-wrong 'QUEUE is missing' forget
+wrong 'QUEUE is missing' debug forget
 wrong '--return and --dead exclude each other' 'done' --return --dead q k
 wrong '--return keeps the counts of requeues, so it excludes --forget' 'done' --return --forget q k
-wrong 'QUEUE is missing' requeues
-wrong 'invalid option' requeues -v a
-
-wrong 'the command ls, kick or drop is missing' dead
-wrong 'bury: must be ls, kick or drop' dead bury a
-wrong 'QUEUE is missing' dead ls
-wrong 'QUEUE is missing' dead kick --all
-wrong 'one argument too many' dead ls a key
-wrong 'work with kick and drop only' dead ls --all a
-wrong 'work with kick and drop only' dead ls -q a
-wrong 'work with kick and drop only' dead ls -v a
-wrong '--long, --null and --json cannot be combined' dead ls -l0 a
-wrong '--long, --null and --json cannot be combined' dead ls -l --json a
-wrong '--long, --null and --json cannot be combined' dead ls -0 --json a
-for verb in kick drop; do
-	wrong '--long and --no-headings work with ls only' dead $verb -l a key
-	wrong '--all and KEY "key" cannot be combined' dead $verb --all a key
-	wrong '--all reads no keys' dead $verb --all -0 a
-done
+wrong 'QUEUE is missing' debug requeues
+wrong 'invalid option' debug requeues -v a
 
 wrong 'QUEUE is missing' keys
 wrong 'one argument too many' keys a b
 wrong '--long, --null and --json cannot be combined' keys -l0 a
 wrong '--long, --null and --json cannot be combined' keys --json -l a
-wrong '--values needs --json' keys --values a
-wrong '--values needs --json' keys --values -l a
+wrong '--value and --note are of one key' keys --value a
+wrong '--value and --note are of one key' keys --note a
+wrong '--value prints the value alone, or with --json' keys -k a --value -l a
+wrong '--note prints the note alone' keys -k a --note -l a
+wrong '--note prints the note alone' keys -k a --note --value a
+wrong '--value and --note are of one key' keys -k a --dead --note a
+wrong '--first cannot be combined with --key, --state or --dead' keys -k a --first ready a
+wrong '--first cannot be combined with --key, --state or --dead' keys --first dead --dead a
+wrong '--first busy: must be ready, waiting, processing or dead' keys --first busy a
+wrong '--first remembered: must be ready, waiting, processing or dead' keys --first remembered a
 wrong '--state busy: must be ready, returned' keys --state busy a
 wrong '--state ,dead: must be ready, returned' keys --state ready,,dead a
 wrong '--state : must be ready, returned' keys --state '' a
 wrong '--state re: must be ready, returned' keys --state re a
 
-wrong 'QUEUE is missing' advance
-wrong 'DURATION is missing' advance a
-wrong 'one argument too many' advance a 1s 2s
-wrong 'DURATION soon: must be a duration' advance a soon
-wrong 'too long (more than 292 years)' advance a 106752d
-wrong '--to soon: must be a duration' advance --to soon a
-wrong 'cannot be combined' advance --to 1s a 1s
-wrong 'QUEUE is missing' advance --to 1s
+wrong 'QUEUE is missing' debug advance
+wrong 'DURATION is missing' debug advance a
+wrong 'one argument too many' debug advance a 1s 2s
+wrong 'DURATION soon: must be a duration' debug advance a soon
+wrong 'too long (more than 292 years)' debug advance a 106752d
+wrong '--to soon: must be a duration' debug advance --to soon a
+wrong 'cannot be combined' debug advance --to 1s a 1s
+wrong 'QUEUE is missing' debug advance --to 1s
 
 wrong 'QUEUE is missing' run
 wrong 'CMD is missing' run a
@@ -339,10 +315,7 @@ wrong 'must be from 1 to 4096' run -j 0% a -- true
 wrong 'must be from 1 to 4096' run -j 4097 a -- true
 wrong 'must be a number such as 8, 50%, +1 or -1' run -j x a -- true
 wrong 'must be such as now,fail=1' run --halt now,fail=0 a -- true
-wrong 'must be from 0 to 19' run --nice 20 a -- true
-wrong '--delay x: must be a duration' run --delay x a -- true
-wrong 'must be a number of processes' run --load 0 a -- true
-wrong 'must be a size in bytes' run --memfree 1KB a -- true
+wrong 'must be such as now,fail=1' run --halt now,fail=30% a -- true
 wrong '--drop-on 0: must be statuses' run --drop-on 0 a -- true
 wrong '--dead-on 1,,2: must be statuses' run --dead-on 1,,2 a -- true
 wrong '--drop-on and --dead-on both name status 5' run --drop-on 3-6 --dead-on 5 a -- true
@@ -394,12 +367,12 @@ ok "load -v: too" tells load -v "$WORK/saved/one"
 ok "save --all -v: too" tells save --all -v "$WORK/saved"
 ok "add: of a refused key" tells add "$evil" full
 ok "get: nothing is ready" tells get --nonblock "$evil"
-ok "len: no such queue" tells len "no $evil"
+ok "stat: no such queue" tells stat "no $evil" ready
 ok "rm: of a queue with keys" tells rm "$evil"
 ok "run: no such queue" tells run "no $evil" -- true
 ok "load: no such file" tells load "$WORK/$evil"
 ok "an unknown command" tells "$evil"
-ok "an argument too many" tells len jobs "$evil"
+ok "an argument too many" tells ls "$evil"
 mv "$WORK/few" "$KWQ_TEST_QUEUES"
 
 same "a key beside a script" "$(allowed sh -c 'echo "$1"' sh {})" "sh -c 'echo \"\$1\"' sh key-0"
@@ -416,10 +389,6 @@ wrong '--resume and --resume-failed need --joblog' run --resume a -- true
 wrong '--resume and --resume-failed need --joblog' run --resume-failed a -- true
 wrong '--eta and --bar are forms of' run --no-progress --bar a -- true
 wrong '--eta and --bar would mix' run --eta --output pass a -- true
-wrong '--shebang: the script is missing' run --shebang a
-wrong 'CMD is missing' run --shebang a -- script
-wrong 'CMD is missing' 'run --shebang a' script
-ok 'a command with blanks is no script' exits 2 'no command "run x"' 'run x' script
 wrong '--kill-after needs --timeout' run --kill-after 1s a -- true
 wrong 'must be a duration' run --retry-after x a -- true
 wrong '--retry-max is less' run --retry-after 10s --retry-max 5s a -- true
@@ -427,9 +396,9 @@ wrong 'must be from 1' run --max-attempts 0 a -- true
 wrong 'must be group, line, pass or journal' run --output mixed a -- true
 
 # Descriptors that are not queues.
-ok "a descriptor that is no queue" exits 1 'len: fd:0: not a queue' len fd:0
+ok "a descriptor that is no queue" exits 1 'stat: fd:0: not a queue' stat fd:0 ready
 ok "a descriptor that is not open" exits 1 'fd:1000: not an open descriptor' stat fd:1000
-ok "a descriptor that is no number" exits 1 'fd:x: not an open descriptor' len fd:x
+ok "a descriptor that is no number" exits 1 'fd:x: not an open descriptor' stat fd:x ready
 ok "add to what is no queue" exits 1 'add: fd:0: not a queue' add fd:0 key
 ok "get from what is no queue" exits 1 'get: fd:0: not a queue' get fd:0
 ok "run on what is no queue" exits 1 'run: fd:0: not a queue' run fd:0 -- true
@@ -471,11 +440,11 @@ same "log --json" "$("$KWQ" log --json --failed -n 2 "$WORK/log" | head -n 1)" \
 if [ -e /dev/kwq ]; then
 	skip "no module" "there is one here"
 else
-	for arguments in 'create a' 'open a -- true' ls 'stat a' 'len a' 'add a k' 'get a' \
-		'done a k' 'extend a k' 'remove a k' 'cancel a k' 'shutdown a' 'drain a' 'sync a' 'term a now' 'rm a' 'run a -- true' \
-		'create --limit exp:1s..2s a' 'create --clock manual a' 'create --lease 1s a' 'configure a' \
-		'configure --coalesce a' 'forget a k' 'requeues a k' 'dead ls a' 'dead kick a k' \
-		'dead drop --all a' 'advance a 1s' 'keys a' limits 'limits a'; do
+	for arguments in 'create a' 'open a -- true' ls 'stat a' 'stat a ready' stat 'stat --limits' 'stat --limits a' 'add a k' 'get a' \
+		'done a k' 'done --extend a k' 'cancel --leave-jobs a k' 'cancel a k' 'drain --no-wait a' 'drain a' 'debug sync a' 'debug term a now' 'add --sync a k' 'rm a' 'run a -- true' \
+		'create --retry exp:1s..2s a' 'debug create --clock manual a' 'create --lease 1s a' 'configure a' \
+		'debug configure --coalesce a' 'debug forget a k' 'debug requeues a k' 'keys --dead a' 'kick --dead a k' \
+		'cancel --all --state dead a' 'kill --restart a k' 'kill --bury a k' 'debug advance a 1s' 'keys a'; do
 		# shellcheck disable=SC2086 # a word each
 		ok "no module: kwq $arguments" exits 6 'is the module kwq loaded?' $arguments
 	done

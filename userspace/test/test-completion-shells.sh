@@ -61,15 +61,16 @@ for shell in zsh fish; do
 		get --n
 		run --
 		create --clock .
-		create --outbox j
+		debug create --outbox j
+		debug .
 		create --
 		keys --state ready,de
-		dead .
-		dead kick .
+		keys --dead .
+		cancel jobs .
 		top --sort q
 		get fd:
 	END
-	for command in $("$KWQ" --options | grep -vx -e help -e '-.*'); do
+	for command in $("$KWQ" --options | grep -vx -e help -e debug -e '-.*'); do
 		same "U5: $shell: the options of $command" "$("in_$shell" "$command" --)" \
 			"$("$KWQ" --options "$command" | sed -n 's/^\(--[^=]*\).*/\1/p' | sort)"
 	done

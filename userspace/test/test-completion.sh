@@ -36,28 +36,23 @@ completes() {
 
 ok "it is registered" complete -p kwq
 ok "commands" completes "$("$KWQ" --options | paste -sd '|')" ''
-ok "commands that begin so" completes 'done|drain|dead' d
-ok "queues" completes 'jobs|two words' len ''
+ok "commands that begin so" completes 'done|drain|debug' d
+ok "queues" completes 'jobs|two words' pause ''
 ok "queues that begin so" completes jobs add --quiet j
 ok "options" completes '--nonblock|--null' get --n
 ok "options from the help, not its numbers" completes '' add -3
 ok "a name that is new" completes '' create ''
-ok "queues behind --outbox" completes 'jobs|two words' create --outbox ''
-ok "values of --clock" completes 'monotonic|boottime|manual' create --clock ''
+ok "queues behind --outbox" completes 'jobs|two words' debug create --outbox ''
+ok "values of --clock" completes 'monotonic|boottime' create --clock ''
 ok "values of --output" completes 'line' run --output l
-ok "values of --if-waiting" completes 'keep' add --after 1s --if-waiting k
-ok "values of --limit" completes 'bucket:10/s:100' configure --limit bu
+ok "values of --if-waiting" completes 'keep' debug add --after 1s --if-waiting k
+ok "values of --retry" completes 'bucket:10/s:100' configure --retry bu
 ok "no queue where a length of time is due" completes '' configure --max-wait ''
-ok "verbs of dead" completes 'ls|kick|drop' dead ''
-ok "verbs of dead that begin so, behind an option" completes kick dead -v k
-ok "then queues" completes 'jobs|two words' dead kick ''
-ok "options of dead before its verb" completes --long dead --l
 ok "values of --state" completes 'dead|dirty|dying' keys --state d
 ok "values of --state behind a comma" completes 'ready,dead' keys --state ready,de
 ok "no queue where a key is due" completes '' keys --key ''
 ok "keys" completes 'report-7|report-8' cancel jobs rep
 ok "and more of them" completes other kick jobs report-7 o
-ok "keys of dead letters" completes 'report-7|report-8' dead kick -v jobs r
 ok "a key behind the queue" completes other keys jobs --key o
 ok "but of no other queue" completes '' cancel 'two words' ''
 ok "files of load" completes "$WORK/bin" load "$WORK/b"
@@ -73,10 +68,10 @@ ok "queues of top" completes 'jobs|two words' top --once ''
 ok "no queue where the number of keys is due" completes '' kick -n ''
 ok "queues of kick" completes 'jobs|two words' kick --all ''
 ok "no queue where a time is due" completes '' edit --at ''
-ok "queues of term" completes 'jobs|two words' term ''
-ok "words of term" completes 'none|now' term jobs n
-ok "queues of limits" completes 'jobs|two words' limits --json ''
-ok "queues of status" completes 'jobs|two words' status ''
+ok "queues of term" completes 'jobs|two words' debug term ''
+ok "words of term" completes 'none|now' debug term jobs n
+ok "queues of stat" completes 'jobs|two words' stat --json ''
+ok "queues of stat --limits" completes 'jobs|two words' stat --limits jobs ''
 ok "queues of watch-files" completes 'jobs|two words' watch-files --initial ''
 ok "then folders" completes "$WORK/bin" watch-files jobs "$WORK/b"
 ok "and more of them" completes "$WORK/bin" watch-files --initial jobs /tmp "$WORK/b"
@@ -86,8 +81,9 @@ ok "folders of log" completes "$WORK/bin" log --failed "$WORK/b"
 ok "then keys" completes '' log /tmp ''
 ok "signals of kill" completes 'USR1|USR2' kill -s U
 ok "queues of follow" completes 'jobs|two words' follow ''
-ok "queues of events" completes 'jobs|two words' events -v ''
-ok "no queue where a size is due" completes '' events --buffer ''
+ok "queues of events" completes 'jobs|two words' debug events -v ''
+ok "no queue where a size is due" completes '' debug events --buffer ''
+ok "commands of debug" completes 'requeues|rm|run|run-ctl|resume' debug r
 ok "ls -n takes no value" completes '' ls -n ''
 ok "no queue where an address is due" completes '' exporter --listen ''
 ok "files of --textfile" completes "$WORK/bin" exporter --textfile "$WORK/b"
@@ -113,7 +109,7 @@ ok "fd: is three words" completes 7 get fd : ''
 ok "fd:" completes 7 get fd :
 unset KWQ_FD
 
-for command in $("$KWQ" --options | grep -vx -e help -e '-.*'); do
+for command in $("$KWQ" --options | grep -vx -e help -e debug -e '-.*'); do
 	options=$("$KWQ" --options "$command" | sed -n 's/^\(--[^=]*\).*/\1/p')
 	for option in $options; do
 		# One option may be a prefix of another.

@@ -12,11 +12,14 @@ schema() {
 }
 
 sed -n "/^cat >recorded <<'END'/,/^END/p" device-json | sed '1d;$d' >"$WORK/recorded"
-commands=$(for command in $("$KWQ" --options | grep -vx -e help -e '-.*'); do
+commands=$(for command in $("$KWQ" --options | grep -vx -e help -e debug -e '-.*'); do
 	! "$KWQ" "$command" --help=all | grep -q -- --json || echo "$command"
+done
+for command in $(comm -13 <("$KWQ" --options | sort) <("$KWQ" debug --options | sort)); do
+	! "$KWQ" debug "$command" --help | grep -q -- --json || echo "debug $command"
 done)
-# dead has three commands.
-same "the schema has each command with --json" "$(schema names | sed 's/^dead .*/dead/' | sort -u)" "$(sort <<<"$commands")"
+# stat has three views.
+same "the schema has each command with --json" "$(schema names | sed 's/^stat .*/stat/' | sort -u)" "$(sort <<<"$commands")"
 same "a line of each was recorded" "$(cut -f 1 "$WORK/recorded" | sed 's/:.*//' | sort -u)" "$(schema names | sort)"
 same "the page has each member" "$(sed '1,/^<!--/d' "$SRC/../docs/json.md")" "$(schema page)"
 
@@ -31,8 +34,8 @@ if ! python3 -c 'import jsonschema' 2>/dev/null; then
 	done_testing
 fi
 ok "the recorded lines are valid" schema check "$WORK/recorded"
-ok "an unknown member is not" damaged len 's/}/,"other":1}/'
-ok "nor is one that is missing" damaged len 's/"ready":0/"queue_hex":"00"/'
+ok "an unknown member is not" damaged load 's/}/,"other":1}/'
+ok "nor is one that is missing" damaged load 's/"restored":0/"queue_hex":"00"/'
 ok "nor is another type" damaged stat 's/"ready":0/"ready":"0"/'
 ok "nor is another result" damaged add 's/"added"/"put"/'
 ok "nor are a result and an error" damaged add:refused 's/"error"/"result":"added","error"/'
@@ -58,15 +61,14 @@ valid() {
 	schema check "$WORK/lines" && [ -s "$WORK/lines" ]
 }
 ok "ls: of names that are no text, and of queues that may not be opened" valid ls ls --json
-ok "status" valid status status --json
+ok "stat: of all queues" valid 'stat all' stat --json
 ok "top" valid top top --once --json --interval 1ns
 ok "stat: with histograms" valid stat stat --json jobs
 ok "stat: of an older module" valid stat stat --json old
 ok "stat: of numbers of 64 bits" valid stat stat --json full
-ok "limits: full" valid limits limits --json jobs full $'A\xff'
-ok "limits: with a quota" valid limits limits --json
-ok "limits: exempt" env KWQ_TEST_EXEMPT=1 "$BASH" -c "$(declare -f valid schema); FAKE=$FAKE SCHEMA=$SCHEMA WORK=$WORK; valid limits limits --json"
-ok "len" valid len len --json jobs
+ok "stat --limits: full" valid 'stat limits' stat --limits --json jobs full $'A\xff'
+ok "stat --limits: with a quota" valid 'stat limits' stat --limits --json
+ok "stat --limits: exempt" env KWQ_TEST_EXEMPT=1 "$BASH" -c "$(declare -f valid schema); FAKE=$FAKE SCHEMA=$SCHEMA WORK=$WORK; valid \"stat limits\" stat --limits --json"
 ok "keys" valid keys keys --json jobs
 ok "add: a refused key" valid add add --json jobs full $'k\xff'
 ok "save: a file with any name" valid save save --json jobs "$WORK/"$'f\xff'

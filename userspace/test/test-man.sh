@@ -65,13 +65,19 @@ explains() {
 	text_of "$1" | grep -qE -- "^\.It .*$2( |\$)" ||
 		{ text_of "$1" | grep -qE -- "^\.(-. , )?$2( ,)?\$" && [ "$1" != kwq ] && explains kwq "$2"; }
 }
-for command in $("$KWQ" --options | grep -vx -e help -e '-.*'); do
+for command in $("$KWQ" --options | grep -vx -e help -e debug -e '-.*'); do
 	ok "kwq(1) has $command" grep -q "^\.Cm $command\$" "$SRC/man/kwq.1"
 	page=kwq
 	[ "$command" != share ] || page=kwq-share
 	for option in $("$KWQ" "$command" --help=all | grep -oE -- '--[a-z][a-z-]+' | sort -u |
 		grep -vx -- --help); do
 		ok "$page(1) explains $command $option" explains $page "$option"
+	done
+done
+for command in $(comm -13 <("$KWQ" --options | sort) <("$KWQ" debug --options | sort)) create configure add; do
+	ok "kwq(1) has debug $command" grep -q "^\.Cm debug $command\$" "$SRC/man/kwq.1"
+	for option in $("$KWQ" debug --options "$command" | grep -oE -- '--[a-z][a-z-]+' | grep -vx -- --help); do
+		ok "kwq(1) explains debug $command $option" explains kwq "$option"
 	done
 done
 

@@ -283,7 +283,7 @@ ok "a folder" exits 1 "--metrics $WORK: Is a directory" "$FAKE" --nats "$URL" --
 
 # A wait for adds to be kept names the one who is missing.
 missing() {
-	ok "kwq sync $1 waits" exits 4 "$1: nobody keeps this queue; waiting for $2" "$O/test/kwq-fake" sync --timeout 1ms "$1"
+	ok "kwq debug sync $1 waits" exits 4 "$1: nobody keeps this queue; waiting for $2" "$O/test/kwq-fake" debug sync --timeout 1ms "$1"
 }
 missing jobs 'its manager, such as kwq share'
 missing jobs.outbox 'kwq share or kwq keep'
@@ -435,7 +435,7 @@ ok "an outbox of another kind" exits 1 \
 	'kwq: share: odd.outbox: an outbox is created by kwq share: kwq save keeps the keys of this queue, and kwq rm --force drops them' \
 	"$FAKE" --nats "$URL" odd
 ok "--sync, and an outbox whose adds do not wait" exits 1 \
-	'kwq: share: used.outbox: this outbox was created without --sync, so adds would not wait: start kwq share without --sync, do kwq sync used, stop it, and do kwq rm --force used used.outbox; then start it with --sync' \
+	'kwq: share: used.outbox: this outbox was created without --sync, so adds would not wait: start kwq share without --sync, do kwq debug sync used, stop it, and do kwq rm --force used used.outbox; then start it with --sync' \
 	"$FAKE" --nats "$URL" --sync used
 sed -i '/^used/s/$/ max_items=7 max_bytes=9 group_limit=3 lease=5000000000 aging=0/' "$KWQ_TEST_QUEUES"
 for option in '--max-items 8' '--max-bytes 10' '--group-limit 4' '--lease 6s' '--aging 1s'; do

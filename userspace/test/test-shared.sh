@@ -32,46 +32,46 @@ exits() {
 # ---- What cannot be done here ----
 
 DEAD='this queue is shared, and its dead keys are in the engine: kwq share --list --dead --nats URL jobs lists them, and an add revives a key'
-for arguments in 'ls' 'ls --json' 'kick --all' 'drop --all' 'kick' 'drop'; do
+for arguments in 'keys --dead' 'keys --dead --json' 'keys --state dead' 'keys --first dead' 'kick --dead --all' 'kick --dead'; do
 	# shellcheck disable=SC2086 # a word each
-	ok "N3: dead keys are elsewhere: kwq dead $arguments" exits 1 "kwq: dead: jobs: $DEAD" dead $arguments jobs
+	ok "N3: dead keys are elsewhere: kwq $arguments" exits 1 "kwq: ${arguments%% *}: jobs: $DEAD" $arguments jobs
 done
-ok "N3: of one key" exits 1 "kwq: dead: jobs: $DEAD" dead drop jobs key
-ok "N3: the queue has its own name in the message" exits 1 "kwq: dead: name:jobs: $DEAD" dead ls name:jobs
+ok "N3: of one key" exits 1 "kwq: kick: jobs: $DEAD" kick --dead jobs key
+ok "N3: the queue has its own name in the message" exits 1 "kwq: keys: name:jobs: $DEAD" keys --dead name:jobs
 ok "N3: a drain would end too early" exits 1 'kwq: drain: jobs: this queue is shared, and has keys on other machines: to leave, stop kwq share (systemctl stop kwq-share@jobs), which lets the workers of this machine finish' \
 	drain jobs
-ok "N3: a key that is elsewhere" exits 1 'kwq: remove: jobs: argument 1: z1: not on this machine; other keys cannot be removed (see kwq share --list)' \
-	remove jobs z1
+ok "N3: a key that is elsewhere" exits 1 'kwq: cancel: jobs: argument 1: z1: not on this machine; other keys cannot be removed (see kwq share --list)' \
+	cancel --leave-jobs jobs z1
 ok "N3: a cancel would not reach the other machines" exits 1 'kwq: cancel: jobs: this queue is shared, and a key of it cannot be cancelled on all machines: let its job decide (see kwq-share(1))' \
 	cancel jobs z1
-for arguments in 'dead ls' 'dead kick --all' 'dead drop --all' drain; do
+for arguments in 'keys --dead' 'kick --dead --all' 'cancel --leave-jobs --all --state dead' 'drain --no-wait' drain; do
 	# shellcheck disable=SC2086
 	ok "a queue of this machine alone: kwq $arguments" exits 0 '' $arguments alone
 done
-ok "a key that is not there" exits 1 'kwq: remove: alone: argument 1: z1: no such key' remove alone z1
-ok "N8: a sync of a shared queue" exits 4 'kwq: sync: jobs: the engine has not acknowledged all changes yet: kwq share says why (journalctl -u kwq-share@jobs)' \
-	sync --timeout 0s jobs
-ok "N8: without kwq share" exits 4 'kwq: sync: over: not all changes are kept yet' sync --timeout 0s over
+ok "a key that is not there" exits 1 'kwq: cancel: alone: argument 1: z1: no such key' cancel --leave-jobs alone z1
+ok "to leave without a wait" exits 0 '' drain --no-wait jobs
+ok "N8: a sync of a shared queue" exits 4 'kwq: debug sync: jobs: the engine has not acknowledged all changes yet: kwq share says why (journalctl -u kwq-share@jobs)' \
+	debug sync --timeout 0s jobs
+ok "N8: without kwq share" exits 4 'kwq: debug sync: over: not all changes are kept yet' debug sync --timeout 0s over
 
 # ---- What counts only the keys of this machine ----
 
-same "N3: status" "$("$FAKE" status)" \
+same "N3: stat of all queues" "$("$FAKE" stat)" \
 	'alone: 0 ready, 0 waiting, 0 running, 0 dead; term over
 jobs: 0 ready, 0 waiting, 0 running, 0 dead; shared: keys of this machine only
 over: 0 ready, 0 waiting, 0 running, 0 dead; paused, term over; shared: keys of this machine only'
-same "status: JSON has the pause beside the term" "$("$FAKE" status --json over | grep -o '"state.*"ready')" \
+same "stat: JSON has the pause beside the term" "$("$FAKE" stat --json | grep '"queue":"over"' | grep -o '"state.*"ready')" \
 	'"state":"term over","paused":true,"ready'
 same "N3: stat" "$("$FAKE" stat jobs | sed -n 2,3p)" \
 	'state           open
 shared          keys of this machine only'
 same "stat: of a queue of this machine alone" "$("$FAKE" stat alone | grep -c shared)" 0
-same "len: the number alone" "$("$FAKE" len jobs 2>&1)" 0
-same "N3: len on a terminal" "$(python3 ./terminal.py --out "$FAKE" len jobs </dev/null)" \
+same "stat: the number alone" "$("$FAKE" stat jobs ready 2>&1)" 0
+same "stat: of each number" "$("$FAKE" stat over waiting items 2>&1 | tr '\n' ' ')" '0 0 '
+same "N3: a number on a terminal" "$(python3 ./terminal.py --out "$FAKE" stat jobs ready </dev/null)" \
 	'0
-kwq: len: jobs: shared: keys of this machine only'
-same "len on a terminal: of a queue of this machine alone" "$(python3 ./terminal.py --out "$FAKE" len alone </dev/null)" 0
-for command in status stat len; do
-	same "nothing of it in JSON: kwq $command" "$("$FAKE" $command --json jobs 2>&1 | grep -c shared)" 0
-done
+kwq: stat: jobs: shared: keys of this machine only'
+same "a number on a terminal: of a queue of this machine alone" "$(python3 ./terminal.py --out "$FAKE" stat alone ready </dev/null)" 0
+same "nothing of it in JSON" "$("$FAKE" stat --json jobs 2>&1 | grep -c shared) $("$FAKE" stat --json 2>&1 | grep -c shared)" '0 0'
 
 done_testing

@@ -56,8 +56,8 @@ plain() {
 	"$FAKE" "$@" </dev/null >"$WORK/out" 2>&1
 	[ -s "$WORK/out" ] && has_not $'\e' <"$WORK/out"
 }
-for arguments in 'ls -l' 'stat jobs' 'status' 'keys -l jobs' 'peek -l jobs' 'dead ls -l jobs' 'limits jobs' 'run-ctl' \
-	'configure jobs' 'len jobs' 'top --once --interval 1ns' 'exporter --textfile -' --help; do
+for arguments in 'ls -l' 'stat jobs' 'stat' 'keys -l jobs' 'keys -l --first ready jobs' 'keys -l --dead jobs' 'stat --limits jobs' 'run-ctl' \
+	'configure jobs' 'stat jobs ready' 'top --once --interval 1ns' 'exporter --textfile -' --help; do
 	# shellcheck disable=SC2086 # a word each
 	[ "$arguments" = run-ctl ] || ok "no escapes in a pipe: kwq $arguments" plain $arguments
 	# shellcheck disable=SC2086
@@ -76,7 +76,7 @@ over state=8 ready=1
 open ready=0
 END
 paused='the queue is paused, until kwq resume'
-over="the queue's term is over, until kwq term sets a later one"
+over="the queue's term is over, until kwq debug term sets a later one"
 # waits_for TEXT ARGUMENT...: on a terminal the command says so, and goes on waiting; elsewhere it says nothing.
 waits_for() {
 	local text=$1

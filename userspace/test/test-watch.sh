@@ -4,8 +4,6 @@
 # U5: arguments and help of the commands that look at a queue, change a key, and watch files, without a kernel module.
 . ./tap.sh
 
-COMMANDS='ls status peek kick edit watch-files kill restart follow events top bury'
-
 # exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
 exits() {
 	local status=$1 text=$2 got=0
@@ -24,21 +22,6 @@ wrong() {
 	ok "refused: kwq $*" exits 2 "$text" "$@"
 }
 
-fits() {
-	"$KWQ" "$1" --help | awk 'length > 80 { print; bad = 1 } END { if (NR > 24) print NR " lines"; exit bad || NR > 24 }'
-}
-
-for command in $COMMANDS; do
-	ok "kwq $command --help fits 24 lines of 80" fits "$command"
-	same "kwq $command --help has two examples" "$("$KWQ" "$command" --help | grep -c "^  kwq $command ")" 2
-done
-
-wrong 'QUEUE is missing' peek
-wrong 'one argument too many' peek a key other
-wrong '--ready, --waiting, --processing and --dead cannot be combined' peek --ready --dead a
-wrong 'a KEY and a state cannot be combined' peek --dead a key
-wrong '--long, --value, --note, --null and --json cannot be combined' peek -l --json a
-wrong '--long, --value, --note, --null and --json cannot be combined' peek --value -0 a
 wrong 'QUEUE is missing' kick -n 3
 wrong '-n or --all, and KEY "key", cannot be combined' kick -a a key
 wrong '-n or --all, and KEY "key", cannot be combined' kick -n 1 a key
@@ -72,21 +55,17 @@ wrong 'QUEUE is missing' kill
 wrong 'KEY is missing' kill a
 wrong '--signal 0' kill -s 0 a key
 wrong '--signal TERMINATE: must be a name, such as TERM, or a number' kill -s TERMINATE a key
-wrong 'QUEUE is missing' restart
-wrong 'KEY is missing' restart a
-wrong 'QUEUE is missing' bury
-wrong 'KEY is missing' bury a
 wrong 'QUEUE is missing' follow
 wrong 'one argument too many' follow a key other
 
-wrong 'must be from 1' events -n 0
-wrong 'not a number' events --buffer big
-wrong 'must be the name of a queue' events fd:3
+wrong 'must be from 1' debug events -n 0
+wrong 'not a number' debug events --buffer big
+wrong 'must be the name of a queue' debug events fd:3
 
 if [ -e /dev/kwq ]; then
 	skip "no module" "there is one here"
 else
-	for arguments in status 'status a' 'peek a' 'kick a k' 'edit -p 1 a k' 'watch-files a .' 'kill a k' 'restart a k' 'bury a k' 'follow a'; do
+	for arguments in stat 'stat a' 'keys --first ready a' 'kick a k' 'edit -p 1 a k' 'watch-files a .' 'kill a k' 'kill --restart a k' 'kill --bury a k' 'follow a'; do
 		# shellcheck disable=SC2086 # a word each
 		ok "no module: kwq $arguments" exits 6 'is the module kwq loaded?' $arguments
 	done

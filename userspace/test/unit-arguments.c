@@ -252,26 +252,6 @@ static void test_fit(void)
 	ok(template_fit(argv, &values, second - 3) == 1, "and then one");
 }
 
-static void test_texts(void)
-{
-	struct template_values one = { KEYS("a/b.c"), .seq = 7, .slot = 2 };
-	struct template_values two = { KEYS("a/b.c", "{}"), .seq = 7, .slot = 2 };
-	char *text;
-
-	text = template_fill_text("{/}:{#}", &one);
-	is_string(text, "b.c:7", "a text with one key");
-	free(text);
-	text = template_fill_text("<{}>", &two);
-	is_string(text, "<a/b.c> <{}>", "a text with two keys");
-	free(text);
-	text = template_fill_text("slot {%}", &two);
-	is_string(text, "slot 2", "a text without a place for the key");
-	free(text);
-	text = template_fill_text("", &two);
-	is_string(text, "", "an empty text");
-	free(text);
-}
-
 static void test_templates(void)
 {
 	size_t i;
@@ -289,7 +269,6 @@ static void test_templates(void)
 	test_room();
 	test_several_keys();
 	test_fit();
-	test_texts();
 	ok(template_has_place((char *[]){ "a", "x{}y", NULL }), "a place is found");
 	ok(!template_has_place((char *[]){ "a", "{ }", NULL }), "none is found");
 	ok(!template_has_place((char *[]){ "{#}", "{%}", NULL }), "a number is not the key");

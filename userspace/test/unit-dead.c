@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * L11: kwq dead with a queue whose dead items the kernel lists in no useful order, and whose items
- * die as fast as they are kicked. The test replaces the kernel by wrapping ioctl() and open() (the
- * linker's --wrap).
+ * L11: kwq keys, kick and cancel with a queue whose dead items the kernel lists in no useful order,
+ * and whose items die as fast as they are kicked. The test replaces the kernel by wrapping ioctl()
+ * and open() (the linker's --wrap).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -123,9 +123,8 @@ static int open_device(int flags)
 static char said[65536];
 
 /* Returns the exit status, or -1 if the command did not end by itself. */
-static int dead(const char *verb, char *option)
+static int run(const struct command *of, int argc, char **argv)
 {
-	char *argv[5] = { "dead", (char *)verb, option, "q", NULL };
 	size_t filled = 0;
 	int ends[2], status;
 	ssize_t got;
@@ -138,8 +137,8 @@ static int dead(const char *verb, char *option)
 		close(ends[0]);
 		dup2(ends[1], STDOUT_FILENO);
 		dup2(ends[1], STDERR_FILENO);
-		command = &command_dead;
-		exit(command_dead.main(4, argv));
+		command = of;
+		exit(of->main(argc, argv));
 	}
 	close(ends[1]);
 	while ((got = read(ends[0], said + filled, sizeof(said) - 1 - filled)) > 0)
@@ -148,6 +147,27 @@ static int dead(const char *verb, char *option)
 	close(ends[0]);
 	wait(&status);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int keys(char *option)
+{
+	char *argv[] = { "keys", "--dead", option, "q", NULL };
+
+	return run(&command_keys, 4, argv);
+}
+
+static int kick(char *option)
+{
+	char *argv[] = { "kick", "--dead", option, "q", NULL };
+
+	return run(&command_kick, 4, argv);
+}
+
+static int cancel(void)
+{
+	char *argv[] = { "cancel", "--leave-jobs", "--all", "--state", "dead", "q", NULL };
+
+	return run(&command_cancel, 6, argv);
 }
 
 static int count(const char *line)
@@ -181,29 +201,31 @@ static void test_order(void)
 {
 	enum { GONE = (DEAD + FASTER - 1) / FASTER };
 
-	is_number(dead("ls", "-l"), STATUS_OK, "L11: a list");
+	is_number(keys("-l"), STATUS_OK, "L11: a list");
 	is_number(count("\n"), 1 + DEAD, "of all that are dead");
 	ok(said_in_order(), "the oldest death first");
-	is_number(dead("ls", "--json"), STATUS_OK, "L11: as JSON");
-	is_number(count("\"number\":"), DEAD, "with the numbers of the deaths");
-	ok(said_in_order() && count("{\"number\":100,") == 1, "the oldest death first, too");
-	is_number(dead("kick", "-av"), STATUS_OK, "L11: what dies again is not kicked again");
+	is_number(keys("--json"), STATUS_OK, "L11: as JSON");
+	is_number(count("\"dead_for_ns\":"), DEAD, "with all of them");
+	ok(said_in_order(), "the oldest death first, too");
+	is_number(kick("-av"), STATUS_OK, "L11: what dies again is not kicked again");
 	is_number(count("kicked\tk"), DEAD - GONE, "as many as were dead then");
 	is_number(count("gone\tk"), GONE, "L11: it is no error if somebody was faster");
 	ok(said_in_order(), "the oldest death first");
-	is_number(dead("drop", "-av"), STATUS_OK, "L11: nor with drop");
-	is_number(count("dropped\tk"), DEAD - GONE, "which ends too");
+	is_number(cancel(), STATUS_WAS_DEAD, "L11: nor with cancel");
+	is_number(count("dead\tk"), DEAD - GONE, "which ends too");
 	is_number(count("gone\tk"), GONE, "and tells what was gone");
 }
 
 static void test_fails(void)
 {
 	list_error = -EBADF;
-	is_number(dead("drop", "-av"), STATUS_FAILED, "a list that fails");
-	is_number(count("\tk"), 0, "is not begun to be dropped");
+	is_number(kick("-av"), STATUS_FAILED, "a list that fails");
+	is_number(count("\tk"), 0, "is not begun to be kicked");
 	is_number(count("lacks the right"), 1, "and the failure is told, once");
-	is_number(dead("ls", "--json"), STATUS_FAILED, "ls of it");
-	is_number(count("\"number\":"), 0, "prints nothing");
+	is_number(cancel(), STATUS_FAILED, "a cancel of it");
+	is_number(count("lacks the right"), 1, "tells it, too");
+	is_number(keys("--json"), STATUS_FAILED, "keys of it");
+	is_number(count("\"dead_for_ns\":"), 0, "prints nothing");
 	list_error = 0;
 }
 
@@ -211,41 +233,44 @@ static void test_fails(void)
 static void test_memory(void)
 {
 	out_of_memory = true;
-	is_number(dead("ls", "-l"), STATUS_FAILED, "O4: a list without memory");
-	is_number(strcmp(said, "kwq: dead: q: Cannot allocate memory\n"), 0, "says so, and no more");
-	is_number(dead("kick", "-a"), STATUS_FAILED, "O4: nor is it kicked");
+	is_number(keys("-l"), STATUS_FAILED, "O4: a list without memory");
+	is_number(strcmp(said, "kwq: keys: q: Cannot allocate memory\n"), 0, "says so, and no more");
+	is_number(kick("-a"), STATUS_FAILED, "O4: nor is it kicked");
 	out_of_memory = false;
 }
 
 static void test_none(void)
 {
 	nr_dead = 0;
-	is_number(dead("ls", "--json"), STATUS_OK, "L11: nothing is dead");
-	is_number(strcmp(said, "[]\n"), 0, "so the list is empty");
+	is_number(keys("--json"), STATUS_OK, "L11: nothing is dead");
+	is_number(strcmp(said, ""), 0, "so the list is empty");
 	nr_dead = DEAD;
 }
 
 static void test_refused(void)
 {
 	refusal = -ENOSPC;
-	is_number(dead("kick", "-a"), STATUS_FAILED, "an item that cannot be kicked");
-	is_number(count("kwq: dead: q: item 8: k008: the queue is full (see kwq stat)\n"), 1,
+	is_number(kick("-a"), STATUS_FAILED, "an item that cannot be kicked");
+	is_number(count("kwq: kick: q: item 8: k008: the queue is full (see kwq stat)\n"), 1,
 		  "is told, with its number");
 	refusal = -ENOENT;
 }
 
+/* The columns of a row behind the age, and the begin of its key. */
+#define BEHIND_AGE "            -        0    0     -       -     - g        k"
+
 static void test_age(void)
 {
 	age = 61500000000;
-	is_number(dead("ls", "-l"), STATUS_OK, "L11: ages");
-	is_number(count("       0     0      61.500s    0 k"), DEAD, "in seconds");
-	is_number(dead("ls", "--json"), STATUS_OK, "L11: as JSON");
-	is_number(count("\"age_ns\":61500000000,"), DEAD, "in ns");
+	is_number(keys("-l"), STATUS_OK, "L11: ages");
+	is_number(count("      61.500s" BEHIND_AGE), DEAD, "in seconds");
+	is_number(keys("--json"), STATUS_OK, "L11: as JSON");
+	is_number(count("\"dead_for_ns\":61500000000,"), DEAD, "in ns");
 	age = KWQ_AGE_UNKNOWN;
-	is_number(dead("ls", "-l"), STATUS_OK, "M1: ages that are not known");
-	is_number(count("       0     0            -    0 k"), DEAD, "M1: are not 0");
-	is_number(dead("ls", "--json"), STATUS_OK, "M1: as JSON");
-	is_number(count("\"age_ns\":null,"), DEAD, "M1: they are null");
+	is_number(keys("-l"), STATUS_OK, "M1: ages that are not known");
+	is_number(count("            -" BEHIND_AGE), DEAD, "M1: are not 0");
+	is_number(keys("--json"), STATUS_OK, "M1: as JSON");
+	is_number(count("\"dead_for_ns\":null,"), DEAD, "M1: they are null");
 	age = 0;
 }
 

@@ -1022,7 +1022,7 @@ static void test_errors(void)
 	world->create_flags = KWQ_CREATE_CHANGES;
 	is_number(live(&synced), STATUS_FAILED,
 		  "N8: --sync, and a queue whose adds do not wait");
-	ok(strstr(said, "do kwq sync q, stop it, and do kwq rm --force q"),
+	ok(strstr(said, "do kwq debug sync q, stop it, and do kwq rm --force q"),
 	   "and what to do");
 	world->followed = true;
 	is_number(live(&once), STATUS_FAILED, "a queue that is followed");

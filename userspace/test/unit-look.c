@@ -272,12 +272,12 @@ static void test_json(void)
 		  "{\"states\":[\"waiting\"],\"priority\":0,\"requeues\":3,\"abandoned\":0,"
 		  "\"waiting_for_ns\":1500000000,\"due_in_ns\":2000000000,\"key\":\"later\"}\n",
 		  "without a priority that nobody named");
-	is_number(keys("--json --state waiting --values --key sooner"), STATUS_OK, "Q18: a value");
+	is_number(keys("--json --state waiting --value --key sooner"), STATUS_OK, "Q18: a value");
 	is_string(said,
 		  "{\"states\":[\"waiting\"],\"priority\":0,\"requeues\":0,\"abandoned\":0,"
 		  "\"waiting_for_ns\":0,\"due_in_ns\":0,\"wait_priority\":0,\"value_len\":7,"
 		  "\"key\":\"sooner\",\"group\":\"g\\u0009ab\",\"value\":\"a\\u000avalue\"}\n", "is printed");
-	is_number(keys("--json --unsorted --state waiting --values"), STATUS_OK, "Q18: among others");
+	is_number(keys("--json --unsorted --state waiting --value"), STATUS_OK, "Q18: among others");
 	ok(strstr(said, "\"key\":\"later\"}\n") && strstr(said, "\"value\":\"a\\u000avalue\"}\n") &&
 	   strstr(said, "\"key\":\"young\\u000a\"}\n"), "it is the one of its key");
 	is_number(keys("--json --state waiting"), STATUS_OK, "Q18: without values");

@@ -25,17 +25,13 @@ static int parse(struct run_options *options, const char *text)
 
 static void test_good(void)
 {
-	struct run_options o = { .jobs = 3, .nice = 2 };
+	struct run_options o = { .jobs = 3 };
 
-	is_number(parse(&o, "# settings of jobs\n\n  jobs = 7\t\nnice 5\ndelay=2s\n\tload\t4\n"
-			"on-fail dead\nmax-attempts 3\nmemfree 1K"), 0, "all settings");
+	is_number(parse(&o, "# settings of jobs\n\n  jobs = 7\t\n\ton-fail\tdead\nmax-attempts=3"), 0,
+		  "all settings");
 	is_number(o.jobs, 7, "jobs");
-	is_number(o.nice, 5, "nice");
-	is_number(o.gate.delay, 2000000000, "delay");
-	is_number(o.gate.load, 4, "load");
-	is_number(o.gate.memfree, 1024, "memfree, without a newline behind it");
 	is_number(o.fate.on_fail, FATE_DEAD, "on-fail");
-	is_number(o.fate.attempts_max, 3, "max-attempts");
+	is_number(o.fate.attempts_max, 3, "max-attempts, without a newline behind it");
 	o.jobs = 3;
 	is_number(parse(&o, "# nothing\n"), 0, "a file without settings");
 	is_number(o.jobs, 3, "changes nothing");
@@ -48,8 +44,7 @@ static void test_bad(void)
 	struct run_options o = { .jobs = 3 };
 
 	is_number(parse(&o, "jobs 2\nnices 5\n"), -EINVAL, "an unknown name");
-	is_string(why, "a.conf:2: no setting nices; there are jobs, nice, delay, load, memfree, "
-		  "on-fail, max-attempts",
+	is_string(why, "a.conf:2: no setting nices; there are jobs, on-fail, max-attempts",
 		  "the line and all names");
 	is_number(parse(&o, "\n\njobs 0"), -EINVAL, "a value that is too low");
 	is_string(why, "a.conf:3: jobs 0: must be a number such as 8, 50%, +1 or -1, "
@@ -57,10 +52,6 @@ static void test_bad(void)
 	is_number(parse(&o, "jobs"), -EINVAL, "a name without a value");
 	is_number(parse(&o, "jobs ="), -EINVAL, "or with an equals sign alone");
 	is_number(parse(&o, "jobs 4097"), -EINVAL, "too many jobs");
-	is_number(parse(&o, "nice 20"), -EINVAL, "too nice");
-	is_number(parse(&o, "delay soon"), -EINVAL, "a delay that is none");
-	is_number(parse(&o, "load x"), -EINVAL, "a load that is none");
-	is_number(parse(&o, "memfree 1X"), -EINVAL, "a size that is none");
 	is_number(parse(&o, "on-fail maybe"), -EINVAL, "an on-fail that is none");
 	is_number(parse(&o, "max-attempts 0"), -EINVAL, "no attempts");
 	is_number(parse(&o, "jobs 1 2"), -EINVAL, "two values");

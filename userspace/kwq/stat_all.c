@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq status: one screen over all queues, with what runs.
+ * kwq stat without QUEUE: one screen over all queues, with what runs.
  */
+#include "stat_views.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,15 +19,6 @@
 
 /* Without --all, so many running keys of each queue are shown: the oldest ones. */
 enum { SHOWN = 10 };
-
-static const struct option status_options[] = {
-	{ "all", no_argument, NULL, 'a' },
-	OPTION_JSON, OPTION_HELP, OPTION_END
-};
-
-struct status_options {
-	bool all, json;
-};
 
 /* The name of a queue as it is printed. An exact label is not escaped yet. */
 static void print_label(const struct metrics_queue *m)
@@ -48,7 +41,7 @@ static const struct condition {
 
 /* ---- Text ----------------------------------------------------------------- */
 
-static void print_running(const struct item_sorted *running, const struct status_options *o)
+static void print_running(const struct item_sorted *running, bool all)
 {
 	char age[SHORT_TIME_SIZE], name[PROCESS_NAME_SIZE];
 	size_t i;
@@ -56,7 +49,7 @@ static void print_running(const struct item_sorted *running, const struct status
 	for (i = 0; i < running->nr; i++) {
 		const struct kwq_listed *item = &running->rows[i].item;
 
-		if (i == SHOWN && !o->all) {
+		if (i == SHOWN && !all) {
 			printf("    and %zu more (--all)\n", running->nr - i);
 			return;
 		}
@@ -85,7 +78,7 @@ static void print_conditions(const struct kwq_stat *st)
 }
 
 static void print_text(const struct metrics_queue *m, const struct item_sorted *running,
-		       const struct status_options *o)
+		       bool all)
 {
 	const struct kwq_stat *st = &m->stat;
 	char age[SHORT_TIME_SIZE];
@@ -100,7 +93,7 @@ static void print_text(const struct metrics_queue *m, const struct item_sorted *
 	if (st->create_flags & KWQ_CREATE_OUTBOX)
 		printf("; shared: %s", KEYS_OF_A_SHARED_QUEUE);
 	putchar('\n');
-	print_running(running, o);
+	print_running(running, all);
 }
 
 /* ---- JSON ----------------------------------------------------------------- */
@@ -160,7 +153,7 @@ static int list_running(const struct gather *g, const struct metrics_queue *m,
 	return err == -ENOMEM ? err : 0;
 }
 
-static int print_all(const struct gather *g, const struct status_options *o)
+static int print_all(const struct gather *g, bool all, bool json)
 {
 	struct item_sorted running = { 0 };
 	size_t i;
@@ -168,74 +161,27 @@ static int print_all(const struct gather *g, const struct status_options *o)
 
 	for (i = 0; i < g->nr && !err; i++) {
 		err = list_running(g, &g->queues[i], &running);
-		if (!err && o->json)
+		if (!err && json)
 			print_json(&g->queues[i], &running);
 		else if (!err)
-			print_text(&g->queues[i], &running, o);
+			print_text(&g->queues[i], &running, all);
 	}
 	item_sorted_free(&running);
 	return err;
 }
 
-/* Unlike a table that goes on, one screen names the queues that it cannot show. */
-static int check(char **queues)
+int stat_all(bool all, bool json)
 {
-	int status = STATUS_OK;
-	struct kwq *q;
+	char *none[1] = { NULL };
+	struct gather g;
 	int err;
 
-	for (; *queues; queues++) {
-		/* gather_init() opens a descriptor, and complains. */
-		if (queue_is_fd(*queues))
-			continue;
-		err = open_to_look(&q, *queues);
-		if (err)
-			status = complain_open(*queues, err);
-		else
-			kwq_close(q);
-	}
-	return status;
-}
-
-static int status_main(int argc, char **argv)
-{
-	struct status_options o = { 0 };
-	struct gather g;
-	int opt, err, status;
-
-	while ((opt = getopt_long(argc, argv, "ah", status_options, NULL)) != -1) {
-		if (opt == 'a')
-			o.all = true;
-		else if (opt == OPT_JSON)
-			o.json = true;
-		else
-			option_common(opt);
-	}
-	status = check(argv + optind);
-	gather_init(&g, argv + optind);
+	gather_init(&g, none);
 	err = gather(&g);
 	if (!err)
-		err = print_all(&g, &o);
+		err = print_all(&g, all, json);
 	gather_free(&g);
 	if (err)
 		return complain("/dev/kwq", err);
-	return flush_output() ? status : STATUS_FAILED;
+	return flush_output() ? STATUS_OK : STATUS_FAILED;
 }
-
-const struct command command_status = {
-	.name = "status",
-	.arguments = "[OPTION...] [QUEUE...]",
-	.summary = "Show each queue in a line, and what runs",
-	.options =
-	"  -a, --all   all running keys, not the ten oldest of each queue\n"
-	"      --json  print a JSON object for each queue, with all running keys\n"
-	"  -h, --help\n"
-	"\n"
-	"Without QUEUE: all named queues that may be opened. Each line below a queue has\n"
-	"its key's age, the process that has it, the name of that process, and the key.\n"
-	"\n"
-	"  kwq status       what is there, and what runs?\n"
-	"  kwq status -a q  all running keys of q\n",
-	.table = status_options,
-	.main = status_main,
-};

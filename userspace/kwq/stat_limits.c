@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq limits: the quota of the user, the limits of queues, and what is left of them.
+ * kwq stat --limits: the quota of the user, the limits of queues, and what is left of them.
  */
+#include "stat_views.h"
+
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,14 +11,6 @@
 #include "cmd.h"
 #include "escape.h"
 #include "owner.h"
-
-static const struct option limits_options[] = {
-	OPTION_NO_HEADINGS, OPTION_JSON, OPTION_HELP, OPTION_END
-};
-
-struct limits_options {
-	bool no_headings, json;
-};
 
 enum { NUMBER_SIZE = 24 };
 
@@ -189,50 +183,19 @@ static int print_queues(char **queues, bool json)
 	return status;
 }
 
-static int limits_main(int argc, char **argv)
+int stat_limits(char **queues, bool json, bool no_headings)
 {
 	struct kwq_info info = { .size = sizeof(info) };
-	struct limits_options o = { 0 };
-	int opt, err, status;
+	int err = kwq_info(&info), status;
 
-	while ((opt = getopt_long(argc, argv, "Hh", limits_options, NULL)) != -1) {
-		if (opt == 'H')
-			o.no_headings = true;
-		else if (opt == OPT_JSON)
-			o.json = true;
-		else
-			option_common(opt);
-	}
-	if (o.json && o.no_headings)
-		usage("--json and --no-headings cannot be combined: JSON has no headings");
-	err = kwq_info(&info);
 	if (err)
 		return complain("/dev/kwq", err);
-	if (o.json)
+	if (json)
 		json_begin(&info);
 	else
-		print_text(&info, o.no_headings);
-	status = print_queues(argv + optind, o.json);
-	if (o.json)
+		print_text(&info, no_headings);
+	status = print_queues(queues, json);
+	if (json)
 		puts("]}");
 	return flush_output() ? status : STATUS_FAILED;
 }
-
-const struct command command_limits = {
-	.name = "limits",
-	.arguments = "[OPTION...] [QUEUE...]",
-	.summary = "Print your quota and the limits of queues, and what is left",
-	.options =
-	"  -H, --no-headings  no header line\n"
-	"      --json         print a JSON object\n"
-	"  -h, --help\n"
-	"\n"
-	"The first lines are about you, about all users, and about any queue and key. Two\n"
-	"lines follow for each QUEUE. LEFT is less than MAX - USED if others share the\n"
-	"limit, and unlimited if your queues are exempt, as those of root are.\n"
-	"\n"
-	"  kwq limits                            may I create another queue?\n"
-	"  kwq limits --json jobs | jq .queues   how full is jobs?\n",
-	.table = limits_options,
-	.main = limits_main,
-};
