@@ -165,6 +165,12 @@ const char *shared_queue(const struct kwq *q);
  */
 void tell_nobody_keeps(const char *name, const struct kwq_stat *st);
 
+/*
+ * U9: as kwq_check_owner(), for a queue that a command has opened where it would have made one.
+ * Returns an exit status, after a message that names the owner.
+ */
+int check_owner(const struct kwq *q, const char *name);
+
 /* As open_queue(), but complains and ends the program on failure. */
 struct kwq *must_open_queue(const char *argument, unsigned int rights);
 

@@ -14,6 +14,7 @@
 #include "escape.h"
 #include "near.h"
 #include "number.h"
+#include "owner.h"
 
 enum { PAGE = 64 };
 
@@ -161,6 +162,18 @@ void tell_nobody_keeps(const char *name, const struct kwq_stat *st)
 	else if (is_outbox(name))
 		who = "kwq share or kwq keep";
 	message("%s: nobody keeps this queue; waiting for %s", name, who);
+}
+
+int check_owner(const struct kwq *q, const char *name)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	int err = kwq_check_owner(q);
+
+	if (err != -EPERM || kwq_stat(q, &st))
+		return err ? complain(name, err) : STATUS_OK;
+	message("%s: exists already, and belongs to %s, who can do anything with its keys: it has to be removed first, or created by its owner",
+		name, owner_user(st.uid, false));
+	return STATUS_FAILED;
 }
 
 struct kwq *must_open_queue(const char *argument, unsigned int rights)

@@ -371,6 +371,9 @@ ok "create --or-open: our own queue" "$FAKE" create --or-open jobs
 same "create --or-open: another user's" "$("$FAKE" create --or-open theirs 2>&1; echo $?)" \
 	"kwq: create: theirs: exists already, and belongs to 4711, who can do anything with its keys: it has to be removed first, or created by its owner
 1"
+same "keep: another user's" "$("$FAKE" keep theirs "$WORK/theirs.kwqdb" 2>&1; echo $?)" \
+	"kwq: keep: theirs: exists already, and belongs to 4711, who can do anything with its keys: it has to be removed first, or created by its owner
+1"
 ok "create: a name with a dash" "$FAKE" create --or-open -- -dash
 ok "create: one argument too many behind it" exits 2 'one argument too many' create -- -dash -m
 same "run: such a queue" "$("$FAKE" run --dry-run -- -dash echo -n)" 'echo -n key-0'
