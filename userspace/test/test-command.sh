@@ -358,6 +358,11 @@ for script in "sh -c 'echo {}'" "/bin/bash -ec 'echo {.}'" "env X=1 nice bash -o
 	eval "set -- $script"
 	wrong 'would run parts of a key as code' run a -- "$@"
 done
+# ssh joins its words, and the remote shell reads them anew. Without a place the key is one of these words, too.
+for command in 'ssh host convert {}' 'ssh -p 22 -- host "convert {.}"' 'nice /usr/bin/ssh -o X=y -4 me@host convert' 'ssh -i key host convert -- {/}' 'ssh -oBatchMode=no host {}'; do
+	eval "set -- $command"
+	wrong "the shell of the other machine run parts of a key as code: write --stdin, and ssh HOST 'xargs -0 CMD --'" run a -- "$@"
+done
 # allowed ARGUMENT...: not refused for that, so without the module or the queue it goes on.
 allowed() {
 	"$FAKE" run --dry-run jobs -- "$@"
@@ -409,6 +414,9 @@ same "a key beside a script" "$(allowed sh -c 'echo "$1"' sh {})" "sh -c 'echo \
 same "the number of a job in one" "$(allowed sh -c 'echo {#}')" "sh -c 'echo 1' key-0"
 same "an argument of a program" "$(allowed cp {} {}.c -c {})" 'cp key-0 key-0.c -c key-0'
 same "a file of a shell" "$(allowed sh -e script -c {})" 'sh -e script -c key-0'
+same "a host that is the key" "$(allowed ssh -p 22 {} uptime)" "ssh -p 22 key-0 uptime"
+same "a key on the standard input of ssh" "$("$FAKE" run --dry-run --stdin jobs -- ssh host 'xargs -0 convert --' | cut -f 1)" \
+	"ssh host 'xargs -0 convert --'"
 same "the key on standard input" "$("$FAKE" run --dry-run --stdin jobs -- sh -c 'cat {}' | cut -f 1)" "sh -c 'cat {}'"
 unset KWQ_TEST_QUEUES
 
