@@ -18,6 +18,19 @@ exits() {
 	grep -qF -- "$text" "$WORK/err" || { echo "no \"$text\":"; cat "$WORK/err"; return 1; }
 }
 
+# exits_fake STATUS TEXT ARGUMENT...: the same, on the fake kernel. A wait for ever is cut off.
+exits_fake() {
+	local status=$1 text=$2 got=0
+	shift 2
+
+	timeout 60 "$FAKE" "$@" </dev/null >"$WORK/out" 2>"$WORK/err" || got=$?
+	[ "$got" = "$status" ] && [ ! -s "$WORK/out" ] && grep -qF -- "$text" "$WORK/err" || {
+		echo "status $got"
+		cat "$WORK/out" "$WORK/err"
+		return 1
+	}
+}
+
 # wrong TEXT ARGUMENT...: kwq refuses the arguments with a usage line.
 wrong() {
 	local text=$1
@@ -409,6 +422,25 @@ ok "load: no such file" tells load "$WORK/$evil"
 ok "an unknown command" tells "$evil"
 ok "an argument too many" tells len jobs "$evil"
 mv "$WORK/few" "$KWQ_TEST_QUEUES"
+
+# A wait for a queue that is removed meanwhile would be one for ever.
+printf '%s\n' 'empty state=2' 'left state=2 ready=1 items=1' 'over state=10 ready=1 items=1' 'paused state=6 paused_for=-1 ready=1 items=1' \
+	'pausing state=6 paused_for=5 ready=1 items=1' 'taken state=2 removed=7 taken=3' 'there taken=3' >"$KWQ_TEST_QUEUES"
+removed=': the queue was removed meanwhile, and no key comes from it any more'
+for queue in empty over paused; do
+	ok "get: $queue, and removed" exits_fake 3 "kwq: get: $queue$removed" get $queue
+done
+ok "get: no word with --quiet" test -z "$("$FAKE" get -q empty 2>&1)"
+for queue in left pausing; do
+	ok "get: $queue: what is left may still come" exits_fake 4 "kwq: get: $queue: timed out" get --timeout 2s $queue
+done
+ok "add --wait: removed" exits_fake 3 'kwq: add: left: the queue was removed, so nobody may get these keys' add --wait left full
+ok "add --wait: a queue that is there" exits_fake 4 'no room in time' add --wait=3s there full
+ok "drain: removed while it is paused" exits_fake 3 \
+	'kwq: drain: paused: the queue was removed meanwhile, and nobody can get the keys that are left in it' drain paused
+ok "drain: its keys were dropped" exits_fake 3 'kwq: drain: taken: the queue was removed meanwhile, with 3 of its keys, which are not done' drain taken
+ok "drain: what a user removes from a queue is not meant" "$FAKE" drain there
+echo 'jobs ready=1 items=1' >"$KWQ_TEST_QUEUES"
 
 same "a key beside a script" "$(allowed sh -c 'echo "$1"' sh {})" "sh -c 'echo \"\$1\"' sh key-0"
 same "the number of a job in one" "$(allowed sh -c 'echo {#}')" "sh -c 'echo 1' key-0"
