@@ -16,7 +16,7 @@
  * Adds and restores succeed, but for the key "full", and change nothing. The ready keys of a queue
  * are key-0, key-1 and so on, and a get or a remove finds none of them. A drain ends at once, and
  * the stat after it counts the member "taken" as removed. An add that waits for room for the key
- * "full" finds none.
+ * "full" finds none. After "restores" restores there is no memory.
  *
  * KWQ_TEST_EXEMPT makes the user exempt from quotas. KWQ_TEST_CLOCK is how far each look at the
  * monotonic clock moves it, in ns. Without it a wait until a deadline moves all clocks there.
@@ -44,7 +44,7 @@ static const char line_ends[] = "\n ";
 struct queue {
 	struct kwq_stat stat;
 	int open_errno, stat_errno;
-	unsigned long long taken;
+	unsigned long long taken, restores;
 };
 
 static bool drained;
@@ -93,6 +93,9 @@ static void set_member(struct queue *queue, const char *name, const char *value)
 		return;
 	} else if (!strcmp(name, "taken")) {
 		queue->taken = number;
+		return;
+	} else if (!strcmp(name, "restores")) {
+		queue->restores = number;
 		return;
 	} else if (!strcmp(name, "paused_for")) {
 		queue->stat.paused_for = number;
@@ -337,6 +340,16 @@ static int take_batch(const struct kwq_batch *batch, int result)
 	return batch->nr;
 }
 
+static int restore(int fd, const struct kwq_batch *batch)
+{
+	static unsigned long long restores;
+	struct queue queue;
+
+	if (find(&queue, opened[fd]) && queue.restores && ++restores > queue.restores)
+		return fail(ENOMEM);
+	return take_batch(batch, KWQ_RESTORED);
+}
+
 static int add(int fd, const struct kwq_add_args *args)
 {
 	const char *keys = (void *)(unsigned long)args->batch.keys;
@@ -431,7 +444,7 @@ static int ask(int fd, unsigned long request, void *arg)
 	case KWQ_IOC_ADD:
 		return add(fd, arg);
 	case KWQ_IOC_RESTORE:
-		return take_batch(&((struct kwq_batch_args *)arg)->batch, KWQ_RESTORED);
+		return restore(fd, &((struct kwq_batch_args *)arg)->batch);
 	case KWQ_IOC_GET:
 		return get(fd, arg);
 	case KWQ_IOC_LIST_ITEMS:

@@ -423,6 +423,15 @@ ok "an unknown command" tells "$evil"
 ok "an argument too many" tells len jobs "$evil"
 mv "$WORK/few" "$KWQ_TEST_QUEUES"
 
+# A load that restores a part says how much is missing.
+echo 'jobs ready=600 items=600 restores=1' >"$KWQ_TEST_QUEUES"
+"$FAKE" save -q jobs "$WORK/many"
+same "load: the module has no memory for the second batch" "$("$FAKE" load -q "$WORK/many" 2>&1; echo $?)" \
+	"kwq: load: jobs: 344 of 600 keys of $WORK/many are not restored: Cannot allocate memory
+1"
+same "load: as JSON" "$("$FAKE" load --json "$WORK/many" 2>/dev/null)" \
+	"{\"queue\":\"jobs\",\"file\":\"$WORK/many\",\"restored\":256,\"existing\":0,\"refused\":344}"
+
 # A wait for a queue that is removed meanwhile would be one for ever.
 printf '%s\n' 'empty state=2' 'left state=2 ready=1 items=1' 'over state=10 ready=1 items=1' 'paused state=6 paused_for=-1 ready=1 items=1' \
 	'pausing state=6 paused_for=5 ready=1 items=1' 'taken state=2 removed=7 taken=3' 'there taken=3' >"$KWQ_TEST_QUEUES"
