@@ -148,6 +148,19 @@ static int load_into(struct kwq *q, bool is_new, const struct saved_reader *save
 	return err ? complain(name, err) : STATUS_OK;
 }
 
+/*
+ * U9: a queue that only the file names must belong to the owner that the file names, or to one whom
+ * kwq_check_owner() trusts. At boot another user may have made it first, and would get all keys.
+ */
+static int check_stranger(const struct kwq *q, const struct saved_queue *saved, const char *name)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	if (!kwq_stat(q, &st) && st.uid == saved->uid)
+		return STATUS_OK;
+	return check_owner(q, name);
+}
+
 /* Loads a checked file. @queue is a QUEUE argument, or NULL for the name in the file. */
 static int load_queue(const struct saved_reader *saved, const char *path, const char *queue,
 		      const struct load *load)
@@ -175,7 +188,9 @@ static int load_queue(const struct saved_reader *saved, const char *path, const 
 	}
 	if (err)
 		return complain_open(name, err);
-	status = load_into(q, is_new, saved, path, name, load);
+	status = is_new || queue ? STATUS_OK : check_stranger(q, &saved->queue, name);
+	if (!status)
+		status = load_into(q, is_new, saved, path, name, load);
 	kwq_close(q);
 	return status;
 }

@@ -432,6 +432,13 @@ same "load: the module has no memory for the second batch" "$("$FAKE" load -q "$
 same "load: as JSON" "$("$FAKE" load --json "$WORK/many" 2>/dev/null)" \
 	"{\"queue\":\"jobs\",\"file\":\"$WORK/many\",\"restored\":256,\"existing\":0,\"refused\":344}"
 
+# U9: whoever made the queue first would get the keys of the file.
+sed -i 's/$/ uid=4711/' "$KWQ_TEST_QUEUES"
+ok "load: another user's queue" exits_fake 1 'kwq: load: jobs: exists already, and belongs to 4711' load -q "$WORK/many"
+same "load: which the caller names" "$("$FAKE" load -q "$WORK/many" jobs 2>&1 | grep -c 'not restored')" 1
+"$FAKE" save -q jobs "$WORK/theirs"
+same "load: of a file that names that user" "$("$FAKE" load -q "$WORK/theirs" 2>&1 | grep -c 'not restored')" 1
+
 # A wait for a queue that is removed meanwhile would be one for ever.
 printf '%s\n' 'empty state=2' 'left state=2 ready=1 items=1' 'over state=10 ready=1 items=1' 'paused state=6 paused_for=-1 ready=1 items=1' \
 	'pausing state=6 paused_for=5 ready=1 items=1' 'taken state=2 removed=7 taken=3' 'there taken=3' >"$KWQ_TEST_QUEUES"
