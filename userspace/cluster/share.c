@@ -24,13 +24,15 @@ static int open_existing(struct kwq **q, const char *name)
 {
 	int err = kwq_open(q, name, KWQ_RIGHTS_ALL, O_CLOEXEC);
 
-	return err && err != -ENOENT ? complain_open(name, err) : STATUS_OK;
+	if (err)
+		return err == -ENOENT ? STATUS_OK : complain_open(name, err);
+	return check_owner(*q, name);
 }
 
 /* Creates a queue unless it is open already. Returns an exit status. */
 static int create_missing(struct kwq **q, const char *name, const struct kwq_create_options *create)
 {
-	int err = *q ? 0 : kwq_create(q, name, create);
+	int err = *q ? 0 : create_queue(q, name, create);
 
 	return err ? complain_create(name, create, err) : STATUS_OK;
 }

@@ -166,6 +166,7 @@ func TestClosed(t *testing.T) {
 		"Restore":           func() error { _, err := q.Restore([]*Listed{{Key: "k", State: IsReady}}); return err },
 		"Reopen":            func() error { _, err := q.Reopen(0); return err },
 		"File":              func() error { _, err := q.File(); return err },
+		"CheckOwner":        q.CheckOwner,
 		"Close":             q.Close,
 	} {
 		if err := err(); !errors.Is(err, ErrClosed) || !errors.Is(err, syscall.EBADF) {
@@ -277,6 +278,9 @@ func TestErrors(t *testing.T) {
 		{opDone, syscall.EPERM, ErrNotHolder},
 		{opExtend, syscall.EPERM, ErrNotHolder},
 		{opNote, syscall.EPERM, ErrNotHolder},
+		{opCreate, syscall.EPERM, ErrNotOwner},
+		{opOwner, syscall.EPERM, ErrNotOwner},
+		{opOwner, syscall.EPERM, fs.ErrPermission},
 		{opUnlink, syscall.EPERM, fs.ErrPermission},
 		{opOpen, syscall.EACCES, fs.ErrPermission},
 		{opAdd, syscall.EBADF, ErrRights},

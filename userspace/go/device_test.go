@@ -210,6 +210,45 @@ func TestDeviceCycle(t *testing.T) {
 	}
 }
 
+// U9: a queue that another user has made first is opened, but not taken for an own one.
+func TestDeviceOwner(t *testing.T) {
+	device(t)
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be another user")
+	}
+	was, err := os.Stat(devicePath)
+	check(t, err)
+	check(t, os.Chmod(devicePath, 0o666))
+	defer os.Chmod(devicePath, was.Mode().Perm())
+	name := fmt.Sprintf("go-owner-%d", os.Getpid())
+	options := &CreateOptions{OrOpen: true, Mode: 0o777}
+
+	// Only this thread is another user.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	become := func(uid uintptr) {
+		if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), uid, ^uintptr(0)); errno != 0 {
+			t.Fatal(errno)
+		}
+	}
+	become(12345)
+	theirs, err := Create(name, options)
+	if err == nil {
+		check(t, theirs.CheckOwner())
+	}
+	become(0)
+	check(t, err)
+	defer theirs.Close()
+	defer func() { _ = Unlink(name) }()
+
+	_, err = Create(name, options)
+	is(t, err, ErrNotOwner)
+	q, err := Open(name, 0)
+	check(t, err)
+	defer q.Close()
+	is(t, q.CheckOwner(), ErrNotOwner)
+}
+
 // O5, U9: names, modes and rights.
 func TestDeviceNames(t *testing.T) {
 	device(t)

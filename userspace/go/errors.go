@@ -30,6 +30,8 @@ var (
 	ErrChanged error = &namedError{"the key has changed since", syscall.ESTALE, nil}
 	// ErrNotHolder says that another handle holds the key.
 	ErrNotHolder error = &namedError{"another handle holds the key", syscall.EPERM, nil}
+	// ErrNotOwner says that another user has created the queue: see [Queue.CheckOwner].
+	ErrNotOwner error = &namedError{"another user has created the queue, and can do anything with its keys", syscall.EPERM, nil}
 	// ErrRights says that the handle was opened without the right for this operation.
 	ErrRights error = &namedError{"the handle was opened without the right for this", syscall.EBADF, nil}
 	// ErrClosed says that the handle is closed.
@@ -84,6 +86,9 @@ func meaning(op string, errno syscall.Errno) error {
 	if errno == syscall.EPERM && (op == opDone || op == opExtend || op == opNote) {
 		return ErrNotHolder
 	}
+	if errno == syscall.EPERM && (op == opCreate || op == opOwner) {
+		return ErrNotOwner
+	}
 	if errno == syscall.ESTALE && op == opRemove {
 		return ErrChanged
 	}
@@ -116,6 +121,7 @@ const (
 	opList      = "list"
 	opNote      = "note"
 	opOpen      = "open"
+	opOwner     = "check the owner of"
 	opPause     = "pause"
 	opRemove    = "remove"
 	opRequeues  = "read the requeues of"

@@ -49,7 +49,8 @@ const (
 
 // CreateOptions are the properties of a new queue. The zero value is a good default.
 type CreateOptions struct {
-	// OrOpen opens the queue of that name if there is one. That queue keeps its own properties.
+	// OrOpen opens the queue of that name if there is one. That queue keeps its own properties. It must belong to the caller or to
+	// root: see [Queue.CheckOwner].
 	OrOpen bool
 	// Mode has the permission bits of a named queue, less the umask. 0 means 0700.
 	Mode fs.FileMode
@@ -240,7 +241,29 @@ func create(name string, o *CreateOptions) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return adopt(opCreate, fd)
+	q, err := adopt(opCreate, fd)
+	if err != nil || !o.OrOpen {
+		return q, err
+	}
+	if err := q.checkOwner(opCreate); err != nil {
+		q.Close()
+		return nil, err
+	}
+	return q, nil
+}
+
+// CheckOwner returns [ErrNotOwner] unless the caller's effective user or root has created the queue. Everybody who may use /dev/kwq
+// can create a queue of a name that is free, and read, change or take out what others add to it then. So a program that makes a
+// queue unless it exists asks this before it trusts one that exists. [Create] with OrOpen does so itself, and [Open] does not,
+// because a program may mean the queue of another user.
+func (q *Queue) CheckOwner() error { return q.checkOwner(opOwner) }
+
+func (q *Queue) checkOwner(op string) error {
+	st, err := q.Stat()
+	if err == nil && st.UID != 0 && int(st.UID) != os.Geteuid() {
+		err = q.fail(op, "", syscall.EPERM)
+	}
+	return err
 }
 
 func createRequest(name string, o *CreateOptions) (*createArgs, error) {

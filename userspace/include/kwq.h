@@ -67,7 +67,8 @@ struct kwq;
  * @clockid:	CLOCK_MONOTONIC, or CLOCK_BOOTTIME for delays that include the time
  *		while the system sleeps.
  * @or_open:	if a queue of this name exists, open that queue. That queue keeps its
- *		own mode, clock, limits and lease.
+ *		own mode, clock, limits and lease. It must have been created by the caller's
+ *		user or by root: see kwq_check_owner().
  * @max_items:	largest number of items at once; 0 for the module's maximum.
  * @max_bytes:	largest number of bytes of memory for items and keys; 0 for the module's
  *		maximum.
@@ -191,7 +192,8 @@ struct kwq_item {
  * existing queue, forbids it), -EBADF (the handle @outbox lacks the right to add),
  * -EDQUOT (this user has too many queues, or too much memory in them), -EEXIST, -EINVAL
  * (name, flags, mode, clock, limit, lease or outbox), -EMFILE, -ENAMETOOLONG, -ENFILE,
- * -ENODEV (no /dev/kwq: the module is not loaded), -ENOMEM.
+ * -ENODEV (no /dev/kwq: the module is not loaded), -ENOMEM, -EPERM (with @or_open, the
+ * queue that exists was created by a user who is neither the caller's nor root).
  */
 int kwq_create(struct kwq **q, const char *name,
 	       const struct kwq_create_options *options);
@@ -207,6 +209,18 @@ int kwq_create(struct kwq **q, const char *name,
  * -ENOENT (no such queue), -ENOMEM.
  */
 int kwq_open(struct kwq **q, const char *name, unsigned int rights, int open_flags);
+
+/**
+ * kwq_check_owner() - whether a queue was created by the caller's user or by root
+ * @q:		the queue, open with any rights.
+ *
+ * Everybody who may use /dev/kwq can create a queue of a name that is free, and read, change
+ * or take out what others add to it then. So a program that makes a queue unless it exists asks
+ * this before it trusts one that exists. kwq_create() with @or_open does so itself.
+ *
+ * Return: 0, or -EPERM (another user created the queue).
+ */
+int kwq_check_owner(const struct kwq *q);
 
 /**
  * kwq_reopen() - open a second handle of the same queue

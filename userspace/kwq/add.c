@@ -88,9 +88,28 @@ static bool was_removed(const struct kwq *q)
 	return by_name && !kwq_stat(q, &st) && st.state & KWQ_STATE_UNLINKED;
 }
 
+/* Nobody takes anything out of a full queue that was removed, unless a worker still has it. */
+static int submit_waiting(struct kwq *q, const struct kwq_batch *batch)
+{
+	uint64_t soon;
+	int taken;
+
+	while (by_name) {
+		soon = kwq_deadline(q, LOOK_EVERY);
+		if (soon >= room_deadline)
+			break;
+		taken = kwq_add_batch_wait(q, batch, soon);
+		if (taken != -ETIMEDOUT)
+			return taken;
+		if (was_removed(q))
+			return -ENOENT;
+	}
+	return kwq_add_batch_wait(q, batch, room_deadline);
+}
+
 static int submit(struct kwq *q, const struct kwq_batch *batch)
 {
-	int taken = waits ? kwq_add_batch_wait(q, batch, room_deadline) : kwq_add_batch(q, batch);
+	int taken = waits ? submit_waiting(q, batch) : kwq_add_batch(q, batch);
 
 	/* Asked only now, because the queue may be removed between any question and the add. */
 	return taken > 0 && was_removed(q) ? -ENOENT : taken;

@@ -19,7 +19,7 @@ static int complain_advance(const char *queue, int err)
 {
 	switch (err) {
 	case -EOPNOTSUPP:
-		message("%s: this queue has no manual clock (see kwq create --clock manual)",
+		message("%s: this queue has no manual clock (see kwq debug create --clock manual)",
 			queue);
 		return STATUS_FAILED;
 	case -EINVAL:

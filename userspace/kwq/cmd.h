@@ -115,11 +115,19 @@ int complain_no_key(struct kwq *q, const char *queue, int err);
 const char *what_holds_back(const struct kwq_stat *st);
 
 /*
+ * Whether a queue was removed, and has nothing left that it will hand out. Nobody can open it again
+ * to resume it or to add to it, so a command that has it by its name would wait for ever. A wait is
+ * interrupted each LOOK_EVERY ns to ask this, because no event tells of a removed name.
+ */
+bool is_left_behind(const struct kwq *q);
+#define LOOK_EVERY UINT64_C(1000000000)
+
+/*
  * Whether a wait without a word would be taken for a hang: the user is at a terminal. Such a wait
  * is interrupted after this time, in ns, and tell_of_wait() says what the command waits for.
  */
 bool has_watcher(void);
-#define TELL_OF_WAIT_AFTER UINT64_C(1000000000)
+#define TELL_OF_WAIT_AFTER LOOK_EVERY
 
 /* Says that the command waits for @what, and why that may last. */
 void tell_of_wait(const struct kwq *q, const char *queue, const char *what);
@@ -173,6 +181,12 @@ const char *shared_queue(const struct kwq *q);
  * lasts until then.
  */
 void tell_nobody_keeps(const char *name, const struct kwq_stat *st);
+
+/*
+ * U9: as kwq_check_owner(), for a queue that a command has opened where it would have made one.
+ * Returns an exit status, after a message that names the owner.
+ */
+int check_owner(const struct kwq *q, const char *name);
 
 /* As open_queue(), but complains and ends the program on failure. */
 struct kwq *must_open_queue(const char *argument, unsigned int rights);

@@ -5,11 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cmd.h"
-#include "owner.h"
 #include "queue_options.h"
 
 enum { OPT_OUTBOX = OPT_FIRST };
@@ -91,24 +88,17 @@ static bool complain_outbox(const struct create_options *o, int err)
 }
 
 /*
- * U9: anybody who may use /dev/kwq can create a queue of any name first, and then add keys to it or
- * take them from it. So --or-open takes only a queue of the caller or of root, and with --mode only
- * one whose bits let nobody else in. Returns the exit status.
+ * U9: kwq_create() has refused a queue of a stranger. Nor is one taken whose mode lets users in
+ * that --mode keeps out. Returns the exit status.
  */
 static int check_opened(const struct kwq *q, const char *name, const struct queue_options *o)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
-	mode_t mask = umask(0), wanted = o->queue.mode & ~mask;
+	mode_t wanted = o->queue.mode;
 	int err = kwq_stat(q, &st);
 
-	umask(mask);
 	if (err)
 		return complain(name, err);
-	if (st.uid && st.uid != geteuid()) {
-		message("%s: exists already, and belongs to %s, who can do anything with its keys: it has to be removed first, or created by its owner",
-			name, owner_user(st.uid, false));
-		return STATUS_FAILED;
-	}
 	if (!o->mode_given || (st.mode & 0777) == wanted)
 		return STATUS_OK;
 	if (st.mode & 0777 & ~wanted) {
@@ -151,7 +141,7 @@ static int create_main(int argc, char **argv)
 	if (o.outbox)
 		o.of.queue.outbox = must_open_queue(o.outbox, KWQ_RIGHT_WRITE);
 	must_have_queue_options(&o.of);
-	err = kwq_create(&q, name, &o.of.queue);
+	err = create_queue(&q, name, &o.of.queue);
 	if (err && complain_outbox(&o, err))
 		return STATUS_FAILED;
 	if (err)
@@ -228,7 +218,7 @@ const struct command command_create = {
 	"                         as descriptor KWQ_FD; it lives as long as that is open\n"
 	"  -h, --help\n",
 	.brief =
-	"  -m, --mode MODE         permission bits, less the umask (700)\n"
+	"  -m, --mode MODE         permission bits, whatever the umask is (700)\n"
 	"      --lease DURATION    a worker loses a key that it holds for longer (never)\n"
 	"      --group-limit N     at most N keys of one group are worked on at once\n"
 	"      --retry SPEC        how long a retry waits, such as exp:5ms..1000s or\n"

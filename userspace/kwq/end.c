@@ -33,25 +33,70 @@ static void append_count(char *text, size_t size, uint64_t count, const char *st
 			 (unsigned long long)count, state);
 }
 
-static int drain(struct kwq *q, const char *queue, uint64_t timeout)
+static void tell_of_drain(const struct kwq *q, const char *queue)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
 	char keys[100] = "";
-	int err;
 
-	if (!has_watcher() || timeout <= TELL_OF_WAIT_AFTER)
-		return kwq_shut_down_with_drain_within(q, timeout);
-	err = kwq_shut_down_with_drain_within(q, TELL_OF_WAIT_AFTER);
-	if (err != -ETIMEDOUT)
-		return err;
 	if (!kwq_stat(q, &st)) {
 		append_count(keys, sizeof(keys), st.ready, "ready");
 		append_count(keys, sizeof(keys), st.processing, "processing");
 	}
 	tell_of_wait(q, queue, keys[0] ? keys : "the last keys");
-	if (timeout != KWQ_NO_DEADLINE)
-		timeout -= TELL_OF_WAIT_AFTER;
+}
+
+/* Returns -ENOENT if the queue was removed meanwhile, and nobody can get the keys that are left. */
+static int drain(struct kwq *q, const char *queue, uint64_t timeout)
+{
+	bool by_name = !queue_is_fd(queue), tells = has_watcher();
+	int err;
+
+	while ((by_name || tells) && timeout > LOOK_EVERY) {
+		err = kwq_shut_down_with_drain_within(q, LOOK_EVERY);
+		if (err != -ETIMEDOUT)
+			return err;
+		if (by_name && is_left_behind(q))
+			return -ENOENT;
+		if (tells)
+			tell_of_drain(q, queue);
+		tells = false;
+		if (timeout != KWQ_NO_DEADLINE)
+			timeout -= LOOK_EVERY;
+	}
 	return kwq_shut_down_with_drain_within(q, timeout);
+}
+
+/* How many keys were taken out before they were done, without those that a shut down drops. */
+static uint64_t nr_removed(const struct kwq *q, bool *is_unlinked)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	if (kwq_stat(q, &st))
+		return 0;
+	*is_unlinked = st.state & KWQ_STATE_UNLINKED;
+	return st.removed;
+}
+
+/* A queue that somebody removes by force loses its keys, and is drained then. Returns a status. */
+static int drain_and_tell(struct kwq *q, const char *queue, uint64_t timeout)
+{
+	bool is_unlinked = false;
+	uint64_t before = nr_removed(q, &is_unlinked), removed;
+	int err = drain(q, queue, timeout);
+
+	if (err == -ENOENT) {
+		message("%s: the queue was removed meanwhile, and nobody can get the keys that are left in it",
+			queue);
+		return status_of(err);
+	}
+	if (err)
+		return complain_no_key(q, queue, err);
+	removed = nr_removed(q, &is_unlinked) - before;
+	if (!is_unlinked || !removed || queue_is_fd(queue))
+		return STATUS_OK;
+	message("%s: the queue was removed meanwhile, with %llu of its keys, which are not done",
+		queue, (unsigned long long)removed);
+	return STATUS_NOT_FOUND;
 }
 
 static int drain_main(int argc, char **argv)
@@ -88,8 +133,7 @@ static int drain_main(int argc, char **argv)
 			queue, shared);
 		return STATUS_FAILED;
 	}
-	err = drain(q, queue, timeout_ns);
-	return err ? complain_no_key(q, queue, err) : STATUS_OK;
+	return drain_and_tell(q, queue, timeout_ns);
 }
 
 /*

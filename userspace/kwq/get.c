@@ -46,7 +46,7 @@ struct getter {
 	bool quiet;
 	bool value;
 	bool wants_extras;
-	bool finish;
+	bool finish;		/* the queue was given by its name */
 	bool tells_of_wait;	/* has not done so yet */
 	bool no_sigpipe;	/* was ignored before, so EPIPE is an error */
 	struct delivery delivery;
@@ -157,22 +157,36 @@ static int fetch_until(struct getter *g, uint64_t deadline)
 	return kwq_get_batch(g->q, &req);
 }
 
+/* Returns -ENOENT if the queue was removed, unless it is a descriptor, which may be older. */
 static int fetch(struct getter *g)
 {
 	uint64_t soon;
 	int nr;
 
-	if (!g->tells_of_wait)
-		return fetch_until(g, g->deadline);
-	soon = kwq_deadline(g->q, TELL_OF_WAIT_AFTER);
-	if (soon >= g->deadline)
-		return fetch_until(g, g->deadline);
-	nr = fetch_until(g, soon);
-	if (nr != -ETIMEDOUT)
-		return nr;
-	g->tells_of_wait = false;
-	tell_of_wait(g->q, g->queue, "a key");
+	while (g->finish || g->tells_of_wait) {
+		soon = kwq_deadline(g->q, LOOK_EVERY);
+		if (g->nonblock || soon >= g->deadline)
+			break;
+		nr = fetch_until(g, soon);
+		if (nr != -ETIMEDOUT)
+			return nr;
+		if (g->finish && is_left_behind(g->q))
+			return -ENOENT;
+		if (g->tells_of_wait)
+			tell_of_wait(g->q, g->queue, "a key");
+		g->tells_of_wait = false;
+	}
 	return fetch_until(g, g->deadline);
+}
+
+static int complain_get(const struct getter *g, int err)
+{
+	if (g->quiet)
+		return status_of(err);
+	if (err != -ENOENT)
+		return complain_no_key(g->q, g->queue, err);
+	message("%s: the queue was removed meanwhile, and no key comes from it any more", g->queue);
+	return status_of(err);
 }
 
 /* Whether --all ended as expected: nothing is left to get. */
@@ -215,7 +229,7 @@ static int get_items(struct getter *g)
 		if (nr < 0) {
 			if (was_all(g, nr))
 				return STATUS_OK;
-			return g->quiet ? status_of(nr) : complain_no_key(g->q, g->queue, nr);
+			return complain_get(g, nr);
 		}
 		err = deliver(g, nr);
 		if (err)

@@ -493,6 +493,9 @@ static int check_queue(struct keeper *k)
 			k->options.queue, k->options.queue, k->options.queue);
 		return STATUS_FAILED;
 	}
+	/* The owner whom the file names may have it again. A file without a queue names root. */
+	if (st.uid != k->kept.saved.uid && check_owner(k->q, k->options.queue))
+		return STATUS_FAILED;
 	k->id = st.id;
 	/* The calls of others wait for the disk. */
 	k->sync = k->options.sync || st.create_flags & KWQ_CREATE_SYNC;
@@ -510,7 +513,7 @@ static int create(struct keeper *k, bool has_file)
 		return STATUS_SHUT_DOWN;
 	}
 	if (!has_file) {
-		err = kwq_create(&k->q, k->options.queue, &k->options.create);
+		err = create_queue(&k->q, k->options.queue, &k->options.create);
 		return err ? complain_create(k->options.queue, &k->options.create, err) : STATUS_OK;
 	}
 	saved->create_flags |= KWQ_CREATE_CHANGES | (k->options.sync ? KWQ_CREATE_SYNC : 0);

@@ -30,7 +30,9 @@ struct load {
 
 /* ---- The items ------------------------------------------------------------ */
 
-static void print_loaded(const struct restorer *r, const char *path, const struct load *load)
+/* Keys that were not restored are counted as refused, also if the load ended before them. */
+static void print_loaded(const struct restorer *r, uint64_t nr, const char *path,
+			 const struct load *load)
 {
 	if (load->json) {
 		putchar('{');
@@ -39,7 +41,7 @@ static void print_loaded(const struct restorer *r, const char *path, const struc
 		json_bytes(stdout, "file", path, strlen(path));
 		printf(",\"restored\":%llu,\"existing\":%llu,\"refused\":%llu}\n",
 		       (unsigned long long)r->restored, (unsigned long long)r->there,
-		       (unsigned long long)r->refused);
+		       (unsigned long long)(nr - r->restored - r->there));
 	} else if (load->verbose) {
 		print_escaped(stdout, r->queue, strlen(r->queue));
 		printf(": %llu restored, %llu were there already\n",
@@ -55,11 +57,23 @@ static uint64_t since_save(const struct saved_queue *queue)
 	return now > queue->saved_at ? now - queue->saved_at : 0;
 }
 
+/* Says how much of a file is in the queue when something has ended the load. Returns @status. */
+static int complain_part(const struct restorer *r, uint64_t nr, const char *path, const char *why,
+			 int status)
+{
+	uint64_t done = r->restored + r->there;
+
+	message("%s: %llu of %llu keys of %s are not restored: %s", r->queue,
+		(unsigned long long)(nr - done), (unsigned long long)nr, path, why);
+	return status;
+}
+
 /* Returns an exit status. */
 static int restore_items(struct kwq *q, const struct saved_reader *saved, const char *path,
 			 const char *name, const struct load *load)
 {
 	static struct restorer r;	/* too large for the stack */
+	bool has_changed = false;
 	struct saved_item item;
 	uint64_t i;
 	int err = 0;
@@ -67,25 +81,23 @@ static int restore_items(struct kwq *q, const struct saved_reader *saved, const 
 	restore_begin(&r, q, name);
 	key_progress_begin(&r.progress, !load->quiet, name, " loaded", saved->nr);
 	for (i = 0; i < saved->nr && !err; i++) {
-		if (!saved_get(saved, i, &item, restore_room(&r))) {
-			key_progress_hide(&r.progress);
-			message("%s: changed while it was loaded", path);
-			return STATUS_FAILED;
-		}
+		has_changed = !saved_get(saved, i, &item, restore_room(&r));
+		if (has_changed)
+			break;
 		saved_item_pass(&saved->queue, &item, since_save(&saved->queue));
 		err = restore_item(&r, &item);
 	}
 	if (!err)
 		err = restore_end(&r);
 	key_progress_hide(&r.progress);
+	print_loaded(&r, saved->nr, path, load);
+	if (has_changed)
+		return complain_part(&r, saved->nr, path, "the file was changed meanwhile",
+				     STATUS_FAILED);
+	err = err ? err : r.why;
 	if (err)
-		return complain(name, err);
-	print_loaded(&r, path, load);
-	if (!r.refused)
-		return STATUS_OK;
-	message("%s: %llu keys of %s were refused: %s", name, (unsigned long long)r.refused, path,
-		meaning(r.why));
-	return status_of(r.why);
+		return complain_part(&r, saved->nr, path, meaning(err), status_of(err));
+	return STATUS_OK;
 }
 
 /* ---- The file ------------------------------------------------------------- */
@@ -136,6 +148,19 @@ static int load_into(struct kwq *q, bool is_new, const struct saved_reader *save
 	return err ? complain(name, err) : STATUS_OK;
 }
 
+/*
+ * U9: a queue that only the file names must belong to the owner that the file names, or to one whom
+ * kwq_check_owner() trusts. At boot another user may have made it first, and would get all keys.
+ */
+static int check_stranger(const struct kwq *q, const struct saved_queue *saved, const char *name)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	if (!kwq_stat(q, &st) && st.uid == saved->uid)
+		return STATUS_OK;
+	return check_owner(q, name);
+}
+
 /* Loads a checked file. @queue is a QUEUE argument, or NULL for the name in the file. */
 static int load_queue(const struct saved_reader *saved, const char *path, const char *queue,
 		      const struct load *load)
@@ -163,7 +188,9 @@ static int load_queue(const struct saved_reader *saved, const char *path, const 
 	}
 	if (err)
 		return complain_open(name, err);
-	status = load_into(q, is_new, saved, path, name, load);
+	status = is_new || queue ? STATUS_OK : check_stranger(q, &saved->queue, name);
+	if (!status)
+		status = load_into(q, is_new, saved, path, name, load);
 	kwq_close(q);
 	return status;
 }

@@ -215,6 +215,18 @@ const char *what_holds_back(const struct kwq_stat *st)
 	return NULL;
 }
 
+bool is_left_behind(const struct kwq *q)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	if (kwq_stat(q, &st) || !(st.state & KWQ_STATE_UNLINKED))
+		return false;
+	/* A pause for a time ends by itself. */
+	if (st.state & KWQ_STATE_TERM_OVER || st.paused_for == UINT64_MAX)
+		return true;
+	return !st.ready && !st.waiting && !st.processing;
+}
+
 int complain_no_key(struct kwq *q, const char *queue, int err)
 {
 	struct kwq_stat st = { .size = sizeof(st) };

@@ -71,7 +71,7 @@ static int follow_name(struct path_adder *a)
 	struct kwq *next;
 	int err;
 
-	while ((err = open_queue(&next, a->queue, KWQ_RIGHT_WRITE)) == -ENOENT) {
+	while ((err = open_queue(&next, a->queue, a->rights)) == -ENOENT) {
 		if (*a->stop)
 			return -EINTR;
 		if (!a->is_removed)

@@ -17,6 +17,7 @@ enum { PATH_ADDER_KEYS = 256 };
 struct path_adder {
 	struct kwq *q;
 	const char *queue;
+	unsigned int rights;	/* of the next queue of that name */
 	uint64_t after, at_most;	/* a debounce; 0 for none */
 	bool verbose, json;		/* prints what becomes of each key */
 	const atomic_bool *stop;	/* once set, nothing waits any more */

@@ -14,6 +14,7 @@
 #include "escape.h"
 #include "near.h"
 #include "number.h"
+#include "owner.h"
 
 enum { PAGE = 64 };
 
@@ -172,6 +173,18 @@ void must_have_dead_keys(const struct kwq *q, const char *queue)
 	message("%s: this queue is shared, and its dead keys are in the engine: kwq share --list --dead --nats URL %s lists them, and an add revives a key",
 		queue, name);
 	exit(STATUS_FAILED);
+}
+
+int check_owner(const struct kwq *q, const char *name)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	int err = kwq_check_owner(q);
+
+	if (err != -EPERM || kwq_stat(q, &st))
+		return err ? complain(name, err) : STATUS_OK;
+	message("%s: exists already, and belongs to %s, who can do anything with its keys: it has to be removed first, or created by its owner",
+		name, owner_user(st.uid, false));
+	return STATUS_FAILED;
 }
 
 struct kwq *must_open_queue(const char *argument, unsigned int rights)

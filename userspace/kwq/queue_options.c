@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "duration.h"
@@ -150,7 +151,29 @@ static int complain_invalid(const char *name, const struct kwq_create_options *o
 	return STATUS_FAILED;
 }
 
+int create_queue(struct kwq **q, const char *name, const struct kwq_create_options *options)
+{
+	mode_t mask = umask(0);
+	int err = kwq_create(q, name, options);
+
+	umask(mask);
+	return err;
+}
+
+/* Names the owner of a queue that kwq_create() has refused. */
+static int complain_stranger(const char *name)
+{
+	struct kwq *q = NULL;
+	int status = open_to_look(&q, name) ? STATUS_OK : check_owner(q, name);
+
+	kwq_close(q);
+	/* It may be another one by now. */
+	return status ? status : complain(name, -EPERM);
+}
+
 int complain_create(const char *name, const struct kwq_create_options *options, int err)
 {
+	if (err == -EPERM)
+		return complain_stranger(name);
 	return err == -EINVAL ? complain_invalid(name, options) : complain(name, err);
 }

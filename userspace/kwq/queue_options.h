@@ -29,7 +29,7 @@ enum {
 #define OPTION_SYNC { "sync", no_argument, NULL, OPT_SYNC }
 
 #define QUEUE_HELP \
-	"  -m, --mode MODE        permission bits, less the umask (700)\n" \
+	"  -m, --mode MODE        permission bits, whatever the umask is (700)\n" \
 	"      --max-items N      largest number of items (the module's maximum)\n" \
 	"      --max-bytes N      largest number of bytes of memory (the module's maximum)\n" \
 	"      --clock monotonic|boottime\n" \
@@ -68,7 +68,13 @@ bool queue_option(struct queue_options *o, int opt);
  */
 void must_have_queue_options(struct queue_options *o);
 
-/* As complain_open(), for a kwq_create() that failed. */
+/*
+ * As kwq_create(), but the queue has the mode as it stands there, because a user who writes 770
+ * means the group, whatever the umask says of files.
+ */
+int create_queue(struct kwq **q, const char *name, const struct kwq_create_options *options);
+
+/* As complain_open(), for a create_queue() that failed. */
 int complain_create(const char *name, const struct kwq_create_options *options, int err);
 
 #endif /* KWQ_QUEUE_OPTIONS_H */

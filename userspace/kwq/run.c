@@ -272,6 +272,8 @@ static void check_script(const struct run_options *o)
 	if (interpreter)
 		usage("{} in the script of %s would run parts of a key as code: write \"$1\" there, and sh {} behind the script, or \"$KWQ_KEY\"",
 		      interpreter);
+	if (o->input != INPUT_KEY && template_is_remote_code(o->command))
+		usage("ssh would have the shell of the other machine run parts of a key as code: write --stdin, and ssh HOST 'xargs -0 CMD --'");
 }
 
 static int run_main(int argc, char **argv)

@@ -62,7 +62,7 @@ static __u64 at_most(const char *what, const char *name, __u64 wanted, __u64 lim
 static __u32 without_outbox(__u32 flags, const char *name)
 {
 	if (flags & KWQ_CREATE_OUTBOX)
-		message("%s: had an outbox, and has none now; see kwq create --outbox", name);
+		message("%s: had an outbox, and has none now; see kwq debug create --outbox", name);
 	return flags & ~KWQ_CREATE_OUTBOX;
 }
 

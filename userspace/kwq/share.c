@@ -112,7 +112,7 @@ const struct command command_share = {
 	"\n"
 	"Options of a new local queue, which has values and groups, and counts the time\n"
 	"asleep:\n"
-	"  -m, --mode MODE        permission bits, less the umask (700)\n"
+	"  -m, --mode MODE        permission bits, whatever the umask is (700)\n"
 	"      --max-items N      largest number of items (the module's maximum)\n"
 	"      --max-bytes N      largest number of bytes of memory (the module's maximum)\n"
 	"      --lease DURATION   a worker that holds a key for longer loses it (0: never)\n"

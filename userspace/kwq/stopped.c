@@ -32,12 +32,17 @@ void catch_stop(sigset_t *caught)
 
 int await_unless_stopped(int fd, const sigset_t *caught)
 {
+	return await_for(fd, caught, NULL);
+}
+
+int await_for(int fd, const sigset_t *caught, const struct timespec *timeout)
+{
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	sigset_t before;
 	int err = 0;
 
 	sigprocmask(SIG_BLOCK, caught, &before);
-	if (!stopped && ppoll(&p, 1, NULL, &before) < 0 && errno != EINTR)
+	if (!stopped && ppoll(&p, 1, timeout, &before) < 0 && errno != EINTR)
 		err = -errno;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return err;

@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <time.h>
 
 /* Whether such a signal came. */
 extern atomic_bool stopped;
@@ -30,5 +31,8 @@ void catch_stop(sigset_t *caught);
  * Return: 0 or a negative errno value.
  */
 int await_unless_stopped(int fd, const sigset_t *caught);
+
+/* The same, but no longer than @timeout, unless that is NULL. */
+int await_for(int fd, const sigset_t *caught, const struct timespec *timeout);
 
 #endif /* KWQ_STOPPED_H */

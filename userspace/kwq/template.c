@@ -184,6 +184,39 @@ bool template_has_place(char **argv)
 	return false;
 }
 
+static bool is_ssh(const char *word)
+{
+	const char *slash = strrchr(word, '/');
+
+	return !strcmp(slash ? slash + 1 : word, "ssh");
+}
+
+/* What ssh(1) sends to the other machine: all behind the host, which is behind ssh's options. */
+static char **words_for_host(char **argv)
+{
+	const char *with_argument;
+
+	for (; *argv && **argv == '-'; argv++) {
+		with_argument = strpbrk(*argv, "BbcDEeFIiJLlmOopQRSWw");
+		if (with_argument && !with_argument[1] && argv[1])
+			argv++;
+	}
+	return *argv ? argv + 1 : argv;
+}
+
+bool template_is_remote_code(char **argv)
+{
+	bool is_appended = !template_has_place(argv);
+	char **sent;
+
+	for (; *argv; argv++) {
+		sent = is_ssh(*argv) ? words_for_host(argv + 1) : argv;
+		if (sent != argv && *sent && (is_appended || template_has_place(sent)))
+			return true;
+	}
+	return false;
+}
+
 /* Appends the filled-in text. */
 static void fill(struct result *result, const char *text, const struct parts *parts)
 {

@@ -33,6 +33,12 @@ bool template_has_place(char **argv);
 const char *template_script(char **argv);
 
 /*
+ * Whether the key would be an argument behind the host of ssh. It joins these words, and the shell
+ * of that machine splits them anew, so that no quote of this machine protects the key.
+ */
+bool template_is_remote_code(char **argv);
+
+/*
  * Makes a command with the values in their places. Without a place for the key, the keys
  * become the last arguments. The caller frees the result, which is one block. Returns
  * NULL if memory is missing.

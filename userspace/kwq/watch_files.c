@@ -12,14 +12,22 @@
 #include "duration.h"
 #include "escape.h"
 #include "glob_filter.h"
+#include "own_changes.h"
 #include "path_adder.h"
+#include "read_clock.h"
 #include "stopped.h"
 #include "watch_tree.h"
 
-enum { OPT_INITIAL = OPT_FIRST, OPT_INCLUDE, OPT_EXCLUDE, OPT_EVENTS, OPT_DEBOUNCE, OPT_RELATIVE };
+enum {
+	OPT_INITIAL = OPT_FIRST, OPT_INCLUDE, OPT_EXCLUDE, OPT_EVENTS, OPT_DEBOUNCE, OPT_RELATIVE,
+	OPT_IGNORE_OWN,
+};
 
 /* The longest wait of a debounce without MAX, as a multiple of its duration. */
 #define MAX_FACTOR 10
+
+/* How often --ignore-own looks which jobs have ended. */
+static const struct timespec look_every = { .tv_nsec = 100000000 };
 
 #define USUAL_EVENTS (WATCH_WRITTEN | WATCH_MOVED)
 
@@ -30,6 +38,7 @@ static const struct option watch_options[] = {
 	{ "events", required_argument, NULL, OPT_EVENTS },
 	{ "debounce", required_argument, NULL, OPT_DEBOUNCE },
 	{ "relative", no_argument, NULL, OPT_RELATIVE },
+	{ "ignore-own", required_argument, NULL, OPT_IGNORE_OWN },
 	OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
@@ -39,7 +48,8 @@ struct watching {
 	const char **names;
 	struct glob_filter filter;
 	struct path_adder adder;
-	bool relative;
+	struct own_changes own;
+	bool relative, ignores_own;
 	char path[2 * PATH_MAX];
 };
 
@@ -116,6 +126,10 @@ static void parse_option(struct watching *w, int opt)
 	case OPT_RELATIVE:
 		w->relative = true;
 		break;
+	case OPT_IGNORE_OWN:
+		w->ignores_own = true;
+		w->own.quiet = must_parse_short_duration("--ignore-own", optarg);
+		break;
 	case 'v':
 		w->adder.verbose = true;
 		break;
@@ -148,15 +162,41 @@ static const char *full_path(struct watching *w, size_t folder, const char *path
 	return w->path;
 }
 
+/* Where the key of a path is, for --ignore-own. */
+static enum own_key look(void *arg, const char *path)
+{
+	const struct watching *w = arg;
+	struct kwq_listed item;
+	int err = kwq_look(w->adder.q, path, strlen(path), &item);
+
+	if (err)
+		return err == -ENOENT ? OWN_OVER : OWN_READY;
+	if (item.state & KWQ_IS_PROCESSING)
+		return OWN_AT_WORK;
+	/* A retry waits after its job, and a debounced key before it. */
+	if (item.state & KWQ_IS_READY || (item.state & KWQ_IS_WAITING && !item.requeues))
+		return OWN_READY;
+	return OWN_OVER;
+}
+
 static int changed(void *arg, size_t folder, const char *path)
 {
 	struct watching *w = arg;
+	int err;
 
 	if (!glob_filter_wants_file(&w->filter, path))
 		return 0;
 	if (w->names[folder] && strcmp(w->names[folder], path))
 		return 0;
-	return path_adder_add(&w->adder, w->relative ? path : full_path(w, folder, path));
+	path = w->relative ? path : full_path(w, folder, path);
+	if (w->ignores_own && strlen(path) <= KWQ_KEY_MAX) {
+		if (own_changes_has(&w->own, path, read_clock(CLOCK_MONOTONIC)))
+			return 0;
+		err = own_changes_note(&w->own, path);
+		if (err)
+			return err;
+	}
+	return path_adder_add(&w->adder, path);
 }
 
 static void warn(void *arg, size_t folder, const char *path, const char *why)
@@ -279,11 +319,13 @@ static int watch_until_stopped(struct watching *w, struct watch_tree *tree,
 	int err = 0;
 
 	while (!err && !stopped) {
-		err = await_unless_stopped(watch_tree_fd(tree), caught);
+		err = await_for(watch_tree_fd(tree), caught, w->own.nr ? &look_every : NULL);
 		if (!err)
 			err = watch_tree_read(tree);
 		if (!err)
 			err = path_adder_flush(&w->adder);
+		own_changes_added(&w->own);
+		own_changes_look(&w->own, read_clock(CLOCK_MONOTONIC));
 		if (watch_tree_overflows(tree) != overflows)
 			message("inotify's queue overflowed: all files were added again");
 		overflows = watch_tree_overflows(tree);
@@ -302,6 +344,7 @@ static int watch(struct watching *w)
 	if (err)
 		return complain_watch(w, err);
 	err = path_adder_flush(&w->adder);
+	own_changes_added(&w->own);
 	if (!err) {
 		if (w->adder.verbose)
 			message("watching %zu folders", watch_tree_size(tree));
@@ -313,6 +356,16 @@ static int watch(struct watching *w)
 	return w->adder.failed ? STATUS_FAILED : STATUS_OK;
 }
 
+/* The keys of a shared queue may be at work on any machine. */
+static void refuse_shared(const struct watching *w)
+{
+	if (!shared_queue(w->adder.q))
+		return;
+	message("%s: --ignore-own does not see the jobs of other machines, which share this queue",
+		w->adder.queue);
+	exit(STATUS_FAILED);
+}
+
 static int watch_main(int argc, char **argv)
 {
 	static struct watching w = {
@@ -322,7 +375,14 @@ static int watch_main(int argc, char **argv)
 			.changed = changed,
 			.warn = warn,
 		},
-		.adder.stop = &stopped,
+		.adder = {
+			.stop = &stopped,
+			.rights = KWQ_RIGHT_WRITE,
+		},
+		.own = {
+			.look = look,
+			.arg = &w,
+		},
 	};
 	int opt, err;
 
@@ -340,9 +400,15 @@ static int watch_main(int argc, char **argv)
 	resolve(&w, argv + optind, argc - optind);
 
 	/* Not an inherited handle itself: it may have O_NONBLOCK. */
-	err = open_own_queue(&w.adder.q, w.adder.queue, KWQ_RIGHT_WRITE, 0);
+	if (w.ignores_own)
+		w.adder.rights |= KWQ_RIGHT_READ;
+	err = open_own_queue(&w.adder.q, w.adder.queue, w.adder.rights, 0);
 	if (err)
 		return complain_open(w.adder.queue, err);
+	if (w.ignores_own) {
+		must_list_items(w.adder.q, w.adder.queue);
+		refuse_shared(&w);
+	}
 	return watch(&w);
 }
 
@@ -361,6 +427,8 @@ const struct command command_watch_files = {
 	"                      ready when a file has not changed for DURATION, but not\n"
 	"                      later than MAX after its first change (10 * DURATION)\n"
 	"      --relative      keys are paths below DIR, or the name of FILE\n"
+	"      --ignore-own DURATION\n"
+	"                      no change while the job of a file runs, or DURATION after\n"
 	"  -v, --verbose       print the result of each add\n"
 	"      --json          print it as one JSON object per line\n"
 	"  -h, --help\n"

@@ -69,6 +69,32 @@ free_handle:
 	return ret;
 }
 
+int kwq_check_owner(const struct kwq *q)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	int err = kwq_stat(q, &st);
+
+	if (err)
+		return err;
+	return st.uid && st.uid != geteuid() ? -EPERM : 0;
+}
+
+/* Creates the queue, or opens one that the caller or root has created before. */
+static int create_or_open(struct kwq **out, struct kwq_create_args *req)
+{
+	struct kwq *q;
+	int ret = open_by(&q, NULL, KWQ_IOC_CREATE, req);
+
+	if (ret)
+		return ret;
+	ret = kwq_check_owner(q);
+	if (ret)
+		kwq_close(q);
+	else
+		*out = q;
+	return ret;
+}
+
 int kwq_create(struct kwq **q, const char *name,
 	       const struct kwq_create_options *options)
 {
@@ -107,7 +133,7 @@ int kwq_create(struct kwq **q, const char *name,
 	req.group_limit = o.group_limit;
 	req.aging = o.aging;
 	req.outbox = o.outbox ? o.outbox->fd : 0;
-	return open_by(q, NULL, KWQ_IOC_CREATE, &req);
+	return o.or_open ? create_or_open(q, &req) : open_by(q, NULL, KWQ_IOC_CREATE, &req);
 }
 
 int kwq_open(struct kwq **q, const char *name, unsigned int rights, int open_flags)

@@ -54,6 +54,8 @@ static void test_handles(void)
 
 	is_number(make_jobs(&q), 0, "make_jobs()");
 	is_number(open_jobs_to_add(&adder), 0, "open_jobs_to_add()");
+	is_number(open_own_jobs(&own), 0, "open_own_jobs()");
+	kwq_close(own);
 	is_number(kwq_add(adder, "a", 1), KWQ_ADDED, "and it adds");
 	is_number(own_handle(&own, q), 0, "own_handle()");
 	unsetenv("KWQ_FD");

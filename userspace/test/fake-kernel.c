@@ -14,10 +14,12 @@
  * The term of a queue may be set.
  *
  * Adds and restores succeed, but for the key "full", and change nothing. The ready keys of a queue
- * are key-0, key-1 and so on, and a get or a remove finds none of them. A drain ends at once.
+ * are key-0, key-1 and so on, and a get or a remove finds none of them. A drain ends at once, and
+ * the stat after it counts the member "taken" as removed. An add that waits for room for the key
+ * "full" finds none. After "restores" restores there is no memory.
  *
  * KWQ_TEST_EXEMPT makes the user exempt from quotas. KWQ_TEST_CLOCK is how far each look at the
- * monotonic clock moves it, in ns.
+ * monotonic clock moves it, in ns. Without it a wait until a deadline moves all clocks there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +44,10 @@ static const char line_ends[] = "\n ";
 struct queue {
 	struct kwq_stat stat;
 	int open_errno, stat_errno;
+	unsigned long long taken, restores;
 };
+
+static bool drained;
 
 /* The name of the queue behind each descriptor; one process never needs more. */
 enum { DESCRIPTORS = 4096 };
@@ -85,6 +90,15 @@ static void set_member(struct queue *queue, const char *name, const char *value)
 		return;
 	} else if (!strcmp(name, "stat")) {
 		queue->stat_errno = number;
+		return;
+	} else if (!strcmp(name, "taken")) {
+		queue->taken = number;
+		return;
+	} else if (!strcmp(name, "restores")) {
+		queue->restores = number;
+		return;
+	} else if (!strcmp(name, "paused_for")) {
+		queue->stat.paused_for = number;
 		return;
 	} else if (!strcmp(name, "size")) {
 		queue->stat.size = number;
@@ -254,6 +268,8 @@ static int stat_queue(int fd, struct kwq_stat *st)
 	if (queue.stat_errno)
 		return fail(queue.stat_errno);
 	*st = queue.stat;
+	if (drained)
+		st->removed += queue.taken;
 	return 0;
 }
 
@@ -288,6 +304,27 @@ static unsigned int length_of(const void *entry, int result)
 					((const struct kwq_add_entry *)entry)->key_len;
 }
 
+/* How far waits have moved the clocks, in ns. */
+static unsigned long long waited;
+
+/*
+ * A wait that ends is nearly over at once, so that a test of hours takes no time, and one that is
+ * repeated for ever leaves the processor to others. Any other is left to a signal.
+ */
+static int wait_until(int fd, uint64_t deadline)
+{
+	struct timespec now;
+	struct queue queue;
+
+	if (deadline == KWQ_NO_DEADLINE)
+		pause();
+	usleep(100);
+	if (find(&queue, opened[fd]) && !clock_gettime(queue.stat.clockid, &now) &&
+	    deadline > now.tv_sec * 1000000000ULL + now.tv_nsec)
+		waited += deadline - (now.tv_sec * 1000000000ULL + now.tv_nsec);
+	return fail(ETIMEDOUT);
+}
+
 /* Takes all entries of a batch. The key "full" has no room. */
 static int take_batch(const struct kwq_batch *batch, int result)
 {
@@ -301,6 +338,25 @@ static int take_batch(const struct kwq_batch *batch, int result)
 		results[i] = len == 4 && !memcmp(key, "full", 4) ? -ENOSPC : result;
 	}
 	return batch->nr;
+}
+
+static int restore(int fd, const struct kwq_batch *batch)
+{
+	static unsigned long long restores;
+	struct queue queue;
+
+	if (find(&queue, opened[fd]) && queue.restores && ++restores > queue.restores)
+		return fail(ENOMEM);
+	return take_batch(batch, KWQ_RESTORED);
+}
+
+static int add(int fd, const struct kwq_add_args *args)
+{
+	const char *keys = (void *)(unsigned long)args->batch.keys;
+
+	if (args->flags & KWQ_ADD_WAIT && args->batch.keys_len == 4 && !memcmp(keys, "full", 4))
+		return wait_until(fd, args->deadline);
+	return take_batch(&args->batch, KWQ_ADDED);
 }
 
 /* No entry of a batch has a key that is there. */
@@ -343,21 +399,13 @@ static int list_items(int fd, struct kwq_list_items_args *args)
 	return nr;
 }
 
-/* A wait that ends is over at once. Any other is left to a signal. */
-static int wait_until(uint64_t deadline)
-{
-	if (deadline == KWQ_NO_DEADLINE)
-		pause();
-	return fail(ETIMEDOUT);
-}
-
 static int get(int fd, const struct kwq_get_args *args)
 {
 	struct queue queue;
 
 	if (find(&queue, opened[fd]) && queue.stat.state & KWQ_STATE_SHUT_DOWN)
 		return fail(ESHUTDOWN);
-	return args->flags & KWQ_GET_NONBLOCK ? fail(EAGAIN) : wait_until(args->deadline);
+	return args->flags & KWQ_GET_NONBLOCK ? fail(EAGAIN) : wait_until(fd, args->deadline);
 }
 
 /* Only a queue that hands nothing out keeps its ready keys for ever. */
@@ -367,7 +415,9 @@ static int drain(int fd, const struct kwq_drain_args *args)
 
 	if (find(&queue, opened[fd]) && queue.stat.ready &&
 	    queue.stat.state & (KWQ_STATE_PAUSED | KWQ_STATE_TERM_OVER))
-		return wait_until(args->deadline);
+		return args->flags & KWQ_DRAIN_RELATIVE ? fail(ETIMEDOUT) :
+							  wait_until(fd, args->deadline);
+	drained = true;
 	return 0;
 }
 
@@ -392,9 +442,9 @@ static int ask(int fd, unsigned long request, void *arg)
 	case KWQ_IOC_CONFIG:
 		return config(arg);
 	case KWQ_IOC_ADD:
-		return take_batch(&((struct kwq_add_args *)arg)->batch, KWQ_ADDED);
+		return add(fd, arg);
 	case KWQ_IOC_RESTORE:
-		return take_batch(&((struct kwq_batch_args *)arg)->batch, KWQ_RESTORED);
+		return restore(fd, &((struct kwq_batch_args *)arg)->batch);
 	case KWQ_IOC_GET:
 		return get(fd, arg);
 	case KWQ_IOC_LIST_ITEMS:
@@ -450,8 +500,13 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 	const char *step = getenv("KWQ_TEST_CLOCK");
 	static unsigned long long ns;
 
-	if (!step || clock != CLOCK_MONOTONIC)
-		return __real_clock_gettime(clock, now);
+	if (!step || clock != CLOCK_MONOTONIC) {
+		if (__real_clock_gettime(clock, now))
+			return -1;
+		now->tv_sec += (now->tv_nsec + waited) / 1000000000;
+		now->tv_nsec = (now->tv_nsec + waited) % 1000000000;
+		return 0;
+	}
 	ns += strtoull(step, NULL, 0);
 	*now = (struct timespec){ .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
 	return 0;

@@ -19,6 +19,19 @@ exits() {
 	grep -qF -- "$text" "$WORK/err" || { echo "no \"$text\":"; cat "$WORK/err"; return 1; }
 }
 
+# exits_fake STATUS TEXT ARGUMENT...: the same, on the fake kernel. A wait for ever is cut off.
+exits_fake() {
+	local status=$1 text=$2 got=0
+	shift 2
+
+	timeout 60 "$FAKE" "$@" </dev/null >"$WORK/out" 2>"$WORK/err" || got=$?
+	[ "$got" = "$status" ] && [ ! -s "$WORK/out" ] && grep -qF -- "$text" "$WORK/err" || {
+		echo "status $got"
+		cat "$WORK/out" "$WORK/err"
+		return 1
+	}
+}
+
 # wrong TEXT ARGUMENT...: kwq refuses the arguments with a usage line.
 wrong() {
 	local text=$1
@@ -78,10 +91,10 @@ ok "kwq debug alone: usage" exits 2 'Usage: kwq debug COMMAND' debug
 same "kwq debug has all other commands" "$("$KWQ" debug --options | grep -cx -e add -e create -e run)" 3
 # Options of kwq debug, which the command itself neither takes nor shows.
 while read -r command option value; do
-	wrong "$value" "$command" $option a k
-	ok "kwq $command --help has no $option" test -z "$("$KWQ" "$command" --help=all | grep -e "${option% *} ")"
+	wrong "$value" "$command" "$option" a k
+	ok "kwq $command --help has no $option" test -z "$("$KWQ" "$command" --help=all | grep -e "$option ")"
 	ok "kwq debug $command --help has $option" grep -qe "$option" <("$KWQ" debug "$command" --help)
-	ok "kwq debug $command --options has it, too" grep -qe "${option% *}" <("$KWQ" debug --options "$command")
+	ok "kwq debug $command --options has it, too" grep -qe "$option" <("$KWQ" debug --options "$command")
 done <<-'END'
 	create --outbox unrecognized option
 	create --coalesce unrecognized option
@@ -331,6 +344,11 @@ for script in "sh -c 'echo {}'" "/bin/bash -ec 'echo {.}'" "env X=1 nice bash -o
 	eval "set -- $script"
 	wrong 'would run parts of a key as code' run a -- "$@"
 done
+# ssh joins its words, and the remote shell reads them anew. Without a place the key is one of these words, too.
+for command in 'ssh host convert {}' 'ssh -p 22 -- host "convert {.}"' 'nice /usr/bin/ssh -o X=y -4 me@host convert' 'ssh -i key host convert -- {/}' 'ssh -oBatchMode=no host {}'; do
+	eval "set -- $command"
+	wrong "the shell of the other machine run parts of a key as code: write --stdin, and ssh HOST 'xargs -0 CMD --'" run a -- "$@"
+done
 # allowed ARGUMENT...: not refused for that, so without the module or the queue it goes on.
 allowed() {
 	"$FAKE" run --dry-run jobs -- "$@"
@@ -343,6 +361,9 @@ printf '%s\n' 'jobs ready=1 items=1' 'theirs ready=1 uid=4711' '-dash ready=1 it
 ok "create --or-open: our own queue" "$FAKE" create --or-open jobs
 same "create --or-open: another user's" "$("$FAKE" create --or-open theirs 2>&1; echo $?)" \
 	"kwq: create: theirs: exists already, and belongs to 4711, who can do anything with its keys: it has to be removed first, or created by its owner
+1"
+same "keep: another user's" "$("$FAKE" keep theirs "$WORK/theirs.kwqdb" 2>&1; echo $?)" \
+	"kwq: keep: theirs: exists already, and belongs to 4711, who can do anything with its keys: it has to be removed first, or created by its owner
 1"
 ok "create: a name with a dash" "$FAKE" create --or-open -- -dash
 ok "create: one argument too many behind it" exits 2 'one argument too many' create -- -dash -m
@@ -375,10 +396,48 @@ ok "an unknown command" tells "$evil"
 ok "an argument too many" tells ls "$evil"
 mv "$WORK/few" "$KWQ_TEST_QUEUES"
 
+# A load that restores a part says how much is missing.
+echo 'jobs ready=600 items=600 restores=1' >"$KWQ_TEST_QUEUES"
+"$FAKE" save -q jobs "$WORK/many"
+same "load: the module has no memory for the second batch" "$("$FAKE" load -q "$WORK/many" 2>&1; echo $?)" \
+	"kwq: load: jobs: 344 of 600 keys of $WORK/many are not restored: Cannot allocate memory
+1"
+same "load: as JSON" "$("$FAKE" load --json "$WORK/many" 2>/dev/null)" \
+	"{\"queue\":\"jobs\",\"file\":\"$WORK/many\",\"restored\":256,\"existing\":0,\"refused\":344}"
+
+# U9: whoever made the queue first would get the keys of the file.
+sed -i 's/$/ uid=4711/' "$KWQ_TEST_QUEUES"
+ok "load: another user's queue" exits_fake 1 'kwq: load: jobs: exists already, and belongs to 4711' load -q "$WORK/many"
+same "load: which the caller names" "$("$FAKE" load -q "$WORK/many" jobs 2>&1 | grep -c 'not restored')" 1
+"$FAKE" save -q jobs "$WORK/theirs"
+same "load: of a file that names that user" "$("$FAKE" load -q "$WORK/theirs" 2>&1 | grep -c 'not restored')" 1
+
+# A wait for a queue that is removed meanwhile would be one for ever.
+printf '%s\n' 'empty state=2' 'left state=2 ready=1 items=1' 'over state=10 ready=1 items=1' 'paused state=6 paused_for=-1 ready=1 items=1' \
+	'pausing state=6 paused_for=5 ready=1 items=1' 'taken state=2 removed=7 taken=3' 'there taken=3' >"$KWQ_TEST_QUEUES"
+removed=': the queue was removed meanwhile, and no key comes from it any more'
+for queue in empty over paused; do
+	ok "get: $queue, and removed" exits_fake 3 "kwq: get: $queue$removed" get $queue
+done
+ok "get: no word with --quiet" test -z "$("$FAKE" get -q empty 2>&1)"
+for queue in left pausing; do
+	ok "get: $queue: what is left may still come" exits_fake 4 "kwq: get: $queue: timed out" get --timeout 2s $queue
+done
+ok "add --wait: removed" exits_fake 3 'kwq: add: left: the queue was removed, so nobody may get these keys' add --wait left full
+ok "add --wait: a queue that is there" exits_fake 4 'no room in time' add --wait=3s there full
+ok "drain: removed while it is paused" exits_fake 3 \
+	'kwq: drain: paused: the queue was removed meanwhile, and nobody can get the keys that are left in it' drain paused
+ok "drain: its keys were dropped" exits_fake 3 'kwq: drain: taken: the queue was removed meanwhile, with 3 of its keys, which are not done' drain taken
+ok "drain: what a user removes from a queue is not meant" "$FAKE" drain there
+echo 'jobs ready=1 items=1' >"$KWQ_TEST_QUEUES"
+
 same "a key beside a script" "$(allowed sh -c 'echo "$1"' sh {})" "sh -c 'echo \"\$1\"' sh key-0"
 same "the number of a job in one" "$(allowed sh -c 'echo {#}')" "sh -c 'echo 1' key-0"
 same "an argument of a program" "$(allowed cp {} {}.c -c {})" 'cp key-0 key-0.c -c key-0'
 same "a file of a shell" "$(allowed sh -e script -c {})" 'sh -e script -c key-0'
+same "a host that is the key" "$(allowed ssh -p 22 {} uptime)" "ssh -p 22 key-0 uptime"
+same "a key on the standard input of ssh" "$("$FAKE" run --dry-run --stdin jobs -- ssh host 'xargs -0 convert --' | cut -f 1)" \
+	"ssh host 'xargs -0 convert --'"
 same "the key on standard input" "$("$FAKE" run --dry-run --stdin jobs -- sh -c 'cat {}' | cut -f 1)" "sh -c 'cat {}'"
 unset KWQ_TEST_QUEUES
 

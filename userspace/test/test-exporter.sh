@@ -74,6 +74,10 @@ same "M4: --controller-runtime: both labels" "$(depths "$WORK/controller.prom" |
 same "M4: and its names" "$(grep -c '^controller_runtime_.*{name="alpha",controller="alpha"' "$WORK/controller.prom")" 16
 same "M4: none of that without the option" "$(grep -c controller "$WORK/kwq.prom")" 0
 
+# promtool runs the tests where there is one.
+same "M4: each alert has a test in which it comes" \
+	"$(sed -n "s/.*- labels: '{alertname=\"\([A-Za-z]*\)\".*/\1/p" "$SRC/test/prometheus-rules-test.yml" | sort -u)" \
+	"$(sed -n 's/.*- alert: //p' "$SRC/monitoring/prometheus-rules.yml" | sort)"
 if command -v promtool >/dev/null; then
 	same "M1: promtool finds nothing in it either" \
 		"$(promtool check metrics <"$WORK/controller.prom" 2>&1; echo $?)" 0

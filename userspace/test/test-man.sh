@@ -81,4 +81,37 @@ for command in $(comm -13 <("$KWQ" --options | sort) <("$KWQ" debug --options | 
 	done
 done
 
+# ---- Metrics and columns ----
+
+export KWQ_TEST_QUEUES=$WORK/queues
+echo 'jobs ready=1 items=1 id=7' >"$KWQ_TEST_QUEUES"
+FAKE=$O/test/kwq-fake
+
+# section COMMAND: what kwq(1) says of a command.
+section() {
+	sed -n "/^\.Ss kwq $1\$/,/^\.S[sh] /p" "$SRC/man/kwq.1"
+}
+# listed: the names at the begin of each row of the lists on standard input, sorted.
+listed() {
+	sed -n 's/^\.It Li \([^"]*\) Ta.*/\1/p' | tr -d ' ' | tr , '\n' | sort
+}
+# columns COMMAND ARGUMENT...: the section of the command explains the words of the first line that it prints, and no others.
+columns() {
+	local command=$1
+	shift
+	same "kwq(1) explains each column of kwq $*, and no others" "$(section "$command" | listed | grep -E '^[A-Z][A-Z0-9]+(/s)?$')" \
+		"$("$FAKE" "$@" | sed -n 1p | tr -s ' ' '\n' | grep . | sort)"
+}
+same "kwq(1) explains each metric, and no others" "$(listed <"$SRC/man/kwq.1" | grep ^workqueue_)" \
+	"$("$FAKE" exporter --textfile - | sed -n 's/^# TYPE \([^ ]*\) .*/\1/p' | sort)"
+for metric in $("$FAKE" exporter --controller-runtime --textfile - | sed -n 's/^# TYPE \(controller_[^ ]*\) .*/\1/p'); do
+	ok "kwq(1) has $metric" grep -q "^\.Li $metric\$" "$SRC/man/kwq.1"
+done
+columns ls ls -l
+columns keys keys -l jobs
+columns stat stat --limits
+columns top top --once --interval 1ns
+same "kwq(1) explains each line of kwq stat, and no others" "$(section stat | listed | grep -v '^[A-Z]')" \
+	"$("$FAKE" stat jobs | sed -n 's/^\([a-z_]*\) .*/\1/p' | sort)"
+
 done_testing

@@ -267,7 +267,8 @@ flags() {
 printf '%s\n' "jobs clockid=7 id=1 create_flags=$(flags VALUES GROUPS CHANGES OUTBOX)" \
 	"jobs.outbox clockid=7 id=2 create_flags=$(flags VALUES GROUPS CHANGES)" \
 	"kept create_flags=$(flags CHANGES)" 'plain clockid=7' "slow clockid=1 create_flags=$(flags OUTBOX CHANGES)" \
-	"still clockid=7 create_flags=$(flags OUTBOX)" >"$KWQ_TEST_QUEUES"
+	"still clockid=7 create_flags=$(flags OUTBOX)" "theirs uid=4711 clockid=7 create_flags=$(flags VALUES GROUPS CHANGES OUTBOX)" \
+	"tricked.outbox uid=4711 clockid=7 create_flags=$(flags VALUES GROUPS CHANGES)" >"$KWQ_TEST_QUEUES"
 FAKE=$O/test/share/kwq-share
 METRICS=$WORK/jobs.prom
 ok "a queue that exists and is not shared" exits 1 \
@@ -277,6 +278,8 @@ for queue in slow still; do
 	ok "a queue with an outbox of another kind: $queue" exits 1 "$queue: a shared queue is created by kwq share: kwq rm --force drops this one and its keys" \
 		"$FAKE" --nats "$URL" $queue
 done
+ok "U9: a queue of another user" exits 1 'kwq: share: theirs: exists already, and belongs to 4711' "$FAKE" --nats "$URL" theirs
+ok "U9: an outbox of another user" exits 1 'kwq: share: tricked.outbox: exists already, and belongs to 4711' "$FAKE" --nats "$URL" tricked
 ok "a file that cannot be written" exits 1 "--metrics $WORK/no/file: No such file or directory" \
 	"$FAKE" --nats "$URL" --metrics "$WORK/no/file" jobs
 ok "a folder" exits 1 "--metrics $WORK: Is a directory" "$FAKE" --nats "$URL" --metrics "$WORK" jobs
@@ -296,7 +299,9 @@ jobs.outbox: 0 saved
 kept: 0 saved
 plain: 0 saved
 slow: left to its manager
-still: left to its manager'
+still: left to its manager
+theirs: left to its manager
+tricked.outbox: 0 saved'
 
 # The samples of the file without its comments and label, in one line.
 samples() {

@@ -49,6 +49,7 @@ wrong 'must be a duration' watch-files --debounce soon a .
 wrong 'must be a duration' watch-files --debounce 1s: a .
 wrong 'must be longer than 0' watch-files --debounce 0 a .
 wrong 'MAX must not be less than DURATION' watch-files --debounce 2s:1s a .
+wrong 'must be a duration' watch-files --ignore-own a .
 ok "watch-files: a folder that is not there" exits 1 '/nonexistent: No such file' watch-files a /nonexistent
 
 wrong 'QUEUE is missing' kill

@@ -54,7 +54,8 @@ static struct world {
 	/* The queue. */
 	bool exists, shut_down, paused, unlinked, followed;
 	uint64_t id, last_change, of_queue, kept, order, pause_for;
-	uint32_t create_flags, dead_after, dead_after_lost;
+	uint32_t create_flags, dead_after, dead_after_lost, mode;
+	uid_t owner;		/* less the caller */
 	int refuse;		/* what a restore of key 3 results in; 0 for none */
 	struct item items[KEYS];
 	/* Every state of every key, with the number of the change. */
@@ -158,6 +159,7 @@ static int create(const struct kwq_create_args *args)
 		return fails(EEXIST);
 	world->exists = true;
 	world->create_flags = args->flags;
+	world->mode = args->mode & ~umask(0);
 	/* A boot has other ids than the one before. */
 	world->id = ++ids + world->clock + (uint64_t)getpid() * 1000;
 	world->dead_after = args->config ?
@@ -180,9 +182,9 @@ static int stat_queue(struct kwq_stat *st)
 		    (world->unlinked ? KWQ_STATE_UNLINKED : 0);
 	st->paused_for = world->paused ? world->pause_for : 0;
 	st->id = world->id;
-	st->mode = 0700;
+	st->mode = world->mode;
 	st->max_items = 1000;
-	st->uid = getuid();
+	st->uid = getuid() + world->owner;
 	st->gid = getgid();
 	memcpy(st->name, "q", sizeof("q"));
 	for (i = 0; i < KEYS; i++)
@@ -632,6 +634,7 @@ struct life {
 	uint64_t now;		/* at its first step */
 	uint64_t each;		/* how much later each step is */
 	const char *queue;
+	uid_t owner;		/* of the queue, once it has started */
 };
 
 /* What a life says on standard error. */
@@ -642,7 +645,7 @@ static int live_on(const struct life *life)
 	struct keeper_options options = {
 		.queue = life->queue ? life->queue : "q", .path = path, .sync = life->sync,
 		.interval = NS_PER_S,
-		.create = { .size = sizeof(options.create), .mode = 0700,
+		.create = { .size = sizeof(options.create), .mode = 0770,
 			    .clockid = CLOCK_MONOTONIC, .changes = true, .sync = life->sync,
 			    .values = true, .groups = true },
 	};
@@ -653,6 +656,7 @@ static int live_on(const struct life *life)
 	status = keeper_start(&k, &options);
 	world->full = life->full;
 	world->refused = life->refused;
+	world->owner += life->owner;
 	while (!status && (steps < life->steps || !keeper_is_ready(k))) {
 		steps += keeper_is_ready(k);
 		switch (keeper_step(k, now)) {
@@ -898,6 +902,28 @@ static void test_refused(void)
 	is_number(live(&once), 0, "once there is room");
 	ok(same(world->items[3].is, as_restored(lost)), "the key comes back");
 	ok(!world->paused, "and the queue is not paused");
+}
+
+/* U9: whoever made the queue first would get the keys of the file. */
+static void test_owner(void)
+{
+	umask(022);
+	keep_some();
+	is_number(world->mode, 0770, "a new queue has the mode that was asked for");
+	boot();
+	world->exists = true;
+	world->create_flags = KWQ_CREATE_CHANGES | KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS;
+	world->id = 4711;
+	world->owner = 1;
+	is_number(live(&once), STATUS_FAILED, "a queue of another user");
+	ok(strstr(said, "exists already, and belongs to "), "and why");
+	is_number(world->nr_restored, 0, "which gets no key");
+	world->owner = 0;
+	is_number(live(&(struct life){ .finish = true, .owner = 1 }), 0, "a queue of the caller");
+	is_number(live(&once), 0, "the file says that another user owns it");
+	world->owner = 2;
+	is_number(live(&once), STATUS_FAILED, "a third one");
+	world->owner = 0;
 }
 
 /* A keeper that need not write each change tells the queue what it has written, and no more. */
@@ -1223,6 +1249,7 @@ int main(void)
 	test_pause();
 	test_end();
 	test_refused();
+	test_owner();
 	test_interval();
 	test_sync();
 	test_deaths();

@@ -36,7 +36,7 @@ static struct {
 	struct kwq_got_extra got_extra;
 	const char *got_key;	/* and its group, and its value */
 	__s32 clockid;
-	__u32 state;
+	__u32 state, uid;
 	__u64 now;
 	__u64 number;		/* of the last change */
 } kernel;
@@ -87,6 +87,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 		((struct kwq_stat *)arg)->clockid = kernel.clockid;
 		((struct kwq_stat *)arg)->now = kernel.now;
 		((struct kwq_stat *)arg)->state = kernel.state;
+		((struct kwq_stat *)arg)->uid = kernel.uid;
 		return 0;
 	}
 	kernel.calls++;
@@ -266,6 +267,42 @@ static void test_create(void)
 	expect(-EEXIST, 0);
 	is_number(kwq_create(&q, longest, NULL), -EEXIST, "create: 255 bytes of name; errno");
 	ok(!strcmp((char *)arg->name, longest), "create: all of them arrive");
+}
+
+/* U9: kwq_check_owner(), and kwq_create() of a queue that exists. */
+static void test_owner(void)
+{
+	const struct {
+		uid_t uid;
+		int err;
+		const char *name;
+	} owners[] = {
+		{ geteuid(), 0, "owner: the caller" },
+		{ 0, 0, "owner: root" },
+		{ geteuid() + 1, -EPERM, "owner: another user" },
+	};
+	struct kwq_create_options o = {
+		.size = sizeof(o), .open_flags = O_CLOEXEC, .clockid = CLOCK_MONOTONIC,
+	};
+	struct kwq *q = NULL;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(owners); i++) {
+		o.or_open = false;
+		expect(dup(STDERR_FILENO), 0);
+		kernel.uid = owners[i].uid;
+		is_number(kwq_create(&q, "jobs", &o), 0, owners[i].name);
+		is_number(kwq_check_owner(q), owners[i].err, owners[i].name);
+		kwq_close(q);
+
+		o.or_open = true;
+		expect(dup(STDERR_FILENO), 0);
+		kernel.uid = owners[i].uid;
+		is_number(kwq_create(&q, "jobs", &o), owners[i].err, owners[i].name);
+		if (!owners[i].err)
+			kwq_close(q);
+		is_number(fcntl(kernel.ret, F_GETFD), -1, "owner: the handle is closed");
+	}
 }
 
 /* U4: kwq_open(), kwq_reopen(); negative errno values. */
@@ -1080,6 +1117,7 @@ int main(void)
 	int before;
 
 	test_create();
+	test_owner();
 	test_open();
 	test_names();
 	expect(dup(STDERR_FILENO), 0);

@@ -206,7 +206,8 @@ class Queue:
                max_items: int | None = None, max_bytes: int | None = None) -> Queue:
         """Creates a named queue, which lives until it is unlinked and its last handle is closed.
 
-        or_open opens the queue, unchanged, if it exists. mode is less the umask; its bits r, w and x mean the rights.
+        or_open opens the queue, unchanged, if it exists and check_owner() accepts it. mode is less the umask; its bits
+        r, w and x mean the rights.
         values allows values and notes, and groups allows groups. lease is how long an item may be held. With aging a
         ready key counts as one priority higher after each such time. Without durations the queue is faster, and does
         not know how long a key was ready or processing; it has neither lease nor aging then. With changes a handle may
@@ -254,7 +255,14 @@ class Queue:
             | (abi.CREATE_OUTBOX if outbox else 0),
             os.O_CLOEXEC, mode, clock, rights, max_items or 0, max_bytes or 0, name, address, limit_ns(lease, "lease"),
             limit_ns(aging, "aging"), group_limit or 0, outbox.fileno() if outbox else 0))
-        return cls._own(device_call(abi.IOC_CREATE, args, os.fsdecode(name) or None), rights)
+        queue = cls._own(device_call(abi.IOC_CREATE, args, os.fsdecode(name) or None), rights)
+        if or_open:
+            try:
+                queue.check_owner()
+            except BaseException:
+                queue.close()
+                raise
+        return queue
 
     @classmethod
     def open(cls, name: str | bytes, *, rights: Rights = Rights.ALL) -> Queue:
@@ -883,6 +891,18 @@ class Queue:
     def stat(self) -> Stat:
         """The state and the counters."""
         return _stat_of(self.fileno(), self._label)
+
+    def check_owner(self) -> None:
+        """Raises Forbidden unless the caller's effective user or root has created the queue.
+
+        Everybody who may use /dev/kwq can create a queue of a name that is free, and read, change or take out what
+        others add to it then. So a program that makes a queue unless it exists asks this before it trusts one that
+        exists. create() with or_open does so itself, and open() does not, because a program may mean the queue of
+        another user.
+        """
+        if self.stat().uid not in (0, os.geteuid()):
+            raise error(errno.EPERM, self._label,
+                        text="another user has created the queue, and can do anything with its keys")
 
     def now(self) -> float:
         """The time on the queue's clock, in seconds, as at= of add() takes it."""

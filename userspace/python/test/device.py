@@ -1007,6 +1007,25 @@ class Whole(Base):
         self.addCleanup(os.chmod, "/dev/kwq", mode)
         self.assertEqual(Child(outsider).status(), 0)
 
+    def test_owner(self):
+        """U9: a queue that another user has made first is opened, but not taken for an own one"""
+        mode = os.stat("/dev/kwq").st_mode & 0o777
+        os.chmod("/dev/kwq", 0o666)
+        self.addCleanup(os.chmod, "/dev/kwq", mode)
+        os.seteuid(12345)
+        try:
+            theirs = Queue.create("python-theirs", or_open=True, mode=0o777 & ~self.umask())
+            theirs.check_owner()
+        finally:
+            os.seteuid(0)
+        self.addCleanup(theirs.close)
+        self.addCleanup(kwq.unlink, "python-theirs")
+        with self.assertRaisesRegex(kwq.Forbidden, "another user has created the queue"):
+            Queue.create("python-theirs", or_open=True)
+        with Queue.open("python-theirs") as queue:
+            with self.assertRaises(PermissionError):
+                queue.check_owner()
+
     def test_quota(self):
         """O4: the quota of a user"""
         def user():
