@@ -386,6 +386,7 @@ mkdir "$WORK/saved"
 # tells NAME ARGUMENT...: what the command says has the name, and no control character.
 tells() {
 	"$FAKE" "$@" >"$WORK/out" 2>&1 </dev/null
+	# shellcheck disable=SC2015 # cat is for any of them
 	grep -qF -- "$shown" "$WORK/out" && ! LC_ALL=C grep -q '[[:cntrl:]]' <(tr -d '\n' <"$WORK/out") &&
 		[ "$(wc -l <"$WORK/out")" = "$(grep -cE '^(kwq: |Usage: |evil|[^ ]*/evil|jobs)' "$WORK/out")" ] || { cat -v "$WORK/out"; return 1; }
 }
@@ -402,6 +403,7 @@ ok "an unknown command" tells "$evil"
 ok "an argument too many" tells len jobs "$evil"
 mv "$WORK/few" "$KWQ_TEST_QUEUES"
 
+# shellcheck disable=SC2016 # for the inner shell
 same "a key beside a script" "$(allowed sh -c 'echo "$1"' sh {})" "sh -c 'echo \"\$1\"' sh key-0"
 same "the number of a job in one" "$(allowed sh -c 'echo {#}')" "sh -c 'echo 1' key-0"
 same "an argument of a program" "$(allowed cp {} {}.c -c {})" 'cp key-0 key-0.c -c key-0'
