@@ -7,7 +7,8 @@
 #   CHECKS=quick           those that compile nothing
 #
 # Some checks depend only on a file and on the tool. The cache has a record of the files that passed them, so only
-# changed files are read again. The checks that compile are repeated when a file that they compile, or a package, has changed.
+# changed files are read again. The checks that compile are repeated when a file that they compile, a package or a compiler has
+# changed.
 #
 # shellcheck disable=SC2317 # the checks are called by their names
 . "$(dirname "$0")/common.sh"
@@ -69,6 +70,22 @@ once() {
 		echo "$1 failed without a word"
 	fi
 	return "$status"
+}
+
+# tools: prints what compiles, beside the sources: the packages, the programs that are found first, which need not be Debian's, and
+# the variables that change what they do.
+tools() {
+	dpkg-query -W
+	{ type -P clang gcc ld make sparse || true; } | xargs sha256sum
+	env | grep -E '^(AR|CC|CFLAGS|CPPFLAGS|KCFLAGS|LDFLAGS|SANITIZE|WERROR)=' | sort || true
+}
+
+# objects_in FOLDER: empties the folder if other tools have compiled what is in it, because make compares only the files' ages.
+objects_in() {
+	[ "$(cat "$1/tools" 2>/dev/null)" != "$TOOLS" ] || return 0
+	rm -rf "$1"
+	mkdir -p "$1"
+	echo "$TOOLS" >"$1/tools"
 }
 
 check_spdx() {
@@ -235,6 +252,7 @@ check_prototypes() {
 
 # Clang compiles the library and the command without a warning.
 check_clang() {
+	objects_in "$WORK/clang"
 	make -s -C userspace -j"$JOBS" O="$WORK/clang" CC=clang all "$WORK/clang/test/device-examples" >"$WORK/clang.log"
 }
 
@@ -249,6 +267,7 @@ check_coccinelle() {
 }
 
 check_abi32() {
+	objects_in "$WORK/abi32"
 	make -s -C selftests/device O="$WORK/abi32" KSELFTEST_INC="$SOURCE/tools/testing/selftests" abi32
 }
 
@@ -508,12 +527,12 @@ key_of() {
 	read -ra inputs <<<"$(inputs_of "$1")"
 	[ ${#inputs[@]} -gt 0 ] || return 0
 	# Without git nobody knows them.
-	mapfile -t names < <(files "${inputs[@]}" selftests/vm/checks.sh)
-	[ ${#names[@]} -gt 1 ] || return 0
+	mapfile -t names < <(files "${inputs[@]}" selftests/vm/{checks,common,debian13}.sh)
+	[ ${#names[@]} -gt 3 ] || return 0
 	{
 		sha256sum "${names[@]}"
-		dpkg-query -W
-		ls "$CACHE"/{stock,debug}-*/kdir/include/config/auto.conf 2>/dev/null || true
+		echo "$TOOLS"
+		ls -d "$CACHE"/{stock,debug}-*/kdir/include/config/auto.conf "$CACHE"/debian-13-* 2>/dev/null || true
 	} | sha256sum | sed "s/ .*/ $1/"
 }
 
@@ -521,6 +540,7 @@ lock_build
 mkdir -p "$LOGS" "$WORK"
 rm -f "$WORK/stock/complete"
 touch "$RECORD"
+TOOLS=$(tools | sha256sum)
 trap end_attempt EXIT
 printf 'TAP version 13\n1..%d\n' ${#checks[@]}
 number=0 failed=0
