@@ -57,8 +57,9 @@ once() {
 	what=$(printf '%s\n' "$@" | sha256sum | cut -c 1-16)
 	all=$WORK/$what.all new=$WORK/$what.new
 	shift
-	xargs -r -d '\n' sha256sum | sed "s/^/$what /" >"$all"
-	grep -vxFf "$record" "$all" >"$new" || true
+	# On a full disk the lists would be empty, and no file would be read.
+	xargs -r -d '\n' sha256sum | sed "s/^/$what /" >"$all" || return
+	grep -vxFf "$record" "$all" >"$new" || [ $? = 1 ] || return
 	sed 's/^[^ ]* [^ ]*  //' "$new" | xargs -r -d '\n' -P "$JOBS" -n 16 "$@" >"$WORK/$what.said" 2>&1 || status=1
 	if [ "$status" = 0 ] && [ ! -s "$WORK/$what.said" ]; then
 		# Not a file that has changed meanwhile, because nobody knows which content was read.
@@ -125,7 +126,7 @@ for file in sys.stdin.read().splitlines():
 }
 
 # checkpatch IGNORE PATTERN...: runs in a folder of its own, because checkpatch writes a file to the top of a
-# repository. Its path names its version. It fails by its output, so that the other groups of files are read too.
+# repository. Its path names its version. A failure is left in $unclean, so that the other groups of files are read too.
 checkpatch() {
 	local ignore=$1
 	shift
@@ -133,14 +134,14 @@ checkpatch() {
 	files "$@" | sed 's|^|../../|' |
 		(cd "$WORK" && once '' "$SOURCE/scripts/checkpatch.pl" --root="$SOURCE" --strict --no-tree \
 			--no-summary --terse --show-types ${ignore:+--ignore "$ignore"} -f) |
-		sed 's|^\.\./\.\./||' || true
+		sed 's|^\.\./\.\./||' || unclean=1
 }
 
 check_checkpatch() {
 	# False findings: checkpatch expects a tree for one kernel version, and takes macros for comparisons,
 	# functions or calls. An initialiser has to name its variable more than once.
 	local compat=LINUX_VERSION_CODE,CONSTANT_COMPARISON,SPACING tests=MACRO_ARG_REUSE prototypes=MACRO_ARG_REUSE
-	local initialisers=MACRO_ARG_REUSE
+	local initialisers=MACRO_ARG_REUSE unclean=
 	local trace=PARENTHESIS_ALIGNMENT,OPEN_ENDED_LINE
 	# Userspace lacks these macros and types of the kernel. A line of JSON is longer than one of a source.
 	local uapi=BIT_MACRO
@@ -161,6 +162,7 @@ check_checkpatch() {
 		'userspace/test/device-local-random.c'
 	checkpatch "$userspace" 'userspace/*.[ch]' 'selftests/*.[ch]' ':(exclude,glob)selftests/bench/*.[ch]' \
 		':!selftests/bench/native/*' ':!userspace/lib/kernel/*' ':!userspace/test/device-local-random.c'
+	[ -z "$unclean" ]
 }
 
 check_kernel_doc() {
