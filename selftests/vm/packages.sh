@@ -50,13 +50,15 @@ for group in "$@"; do
 done
 
 missing=()
+# Another run may be installing them.
+lock_cache packages
 for package in $(printf '%s\n' "${packages[@]}" | sort -u); do
 	status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
 	[ "$status" = installed ] || missing+=("$package")
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
 
-install=(apt-get install -y --no-install-recommends "${missing[@]}")
+install=(apt-get -o DPkg::Lock::Timeout=600 install -y --no-install-recommends "${missing[@]}")
 if [ "$(id -u)" != 0 ]; then
 	die "packages are missing; install them with:
     sudo ${install[*]}"
@@ -68,9 +70,10 @@ export DEBIAN_FRONTEND=noninteractive
 logged apt-update apt-get update
 # No service is started, neither of these packages nor of what they depend on.
 policy=/usr/sbin/policy-rc.d
-if [ ! -e "$policy" ]; then
+# One of ours is left if a run was killed. No service would ever start again.
+if [ ! -e "$policy" ] || grep -q '^# kwq' "$policy"; then
 	trap 'rm -f "$policy"' EXIT
-	printf '#!/bin/sh\nexit 101\n' >"$policy"
+	printf '#!/bin/sh\n# kwq: selftests/vm/packages.sh\nexit 101\n' >"$policy"
 	chmod +x "$policy"
 fi
 logged apt-install "${install[@]}"
