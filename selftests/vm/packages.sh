@@ -25,7 +25,10 @@ LIBRARIES=(libcbor-dev libmicrohttpd-dev libnats-dev libsqlite3-dev libssl-dev p
 KERNELS=(bc bison build-essential flex libelf-dev pahole python3 rsync "$SOURCE_PACKAGE" xz-utils)
 DEVICE=("${LIBRARIES[@]}" gcc-multilib golang-go "$SOURCE_PACKAGE" sqlite3)
 HOST=(build-essential "${LIBRARIES[@]}" fish gcc-multilib golang-go mandoc openssl python3 python3-jsonschema rsync zsh)
-CHECK=("${KERNELS[@]}" "${LIBRARIES[@]}" clang coccinelle gcc-multilib "$LIBPYTHON" mandoc mypy pyflakes3 shellcheck sparse)
+CHECK=(
+	"${KERNELS[@]}" "${LIBRARIES[@]}" clang coccinelle cpio gcc-multilib git kmod "$LIBPYTHON" mandoc mypy pyflakes3 shellcheck
+	sparse
+)
 DEB=(build-essential cpio debhelper dh-dkms dh-python git "${LIBRARIES[@]}" python3 python3-jsonschema)
 
 packages=()
@@ -36,7 +39,7 @@ for group in "$@"; do
 	kernels) packages+=("${KERNELS[@]}") ;;
 	device) packages+=("${MACHINE[@]}" "${DEVICE[@]}") ;;
 	host) packages+=("${HOST[@]}") ;;
-	check) packages+=("${MACHINE[@]}" "${CHECK[@]}") ;;
+	check) packages+=("${CHECK[@]}") ;;
 	model) packages+=(build-essential clang "$CLANG_RUNTIME" "$SOURCE_PACKAGE" xz-utils) ;;
 	spin) packages+=(build-essential spin) ;;
 	cluster) packages+=("${MACHINE[@]}" "${LIBRARIES[@]}" e2fsprogs iproute2 nftables openssl qemu-utils sqlite3) ;;
