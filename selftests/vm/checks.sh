@@ -18,7 +18,7 @@ SOURCE=$("$VM/kernel.sh" source)
 WORK=$BUILD/check
 RECORD=$CACHE/passed-checks
 
-QUICK='spdx copyright checkpatch kernel-doc shellcheck python man-pages quotes links words syzkaller mutants symbols spaces'
+QUICK='spdx copyright checkpatch kernel-doc shellcheck python man-pages quotes links words syzkaller mutants symbols spaces records'
 case ${CHECKS:-all} in
 all)
 	CHECKS="$QUICK sparse-and-W1 sparse-and-W1-of-queue sparse-and-W1-of-tests sparse-and-W1-of-bench prototypes clang abi32"
@@ -506,6 +506,42 @@ check_limits() {
 		"$WITHIN" 1 sh -c "$command" 2>"$WORK/within" || status=$?
 		echo "$status"
 	done | paste -sd ' ' | grep -vx '124 124 124 3 137' || true
+}
+
+# A file that has passed is not read again with the same command. One with a finding is, and so is one that changes or that
+# another version reads. A list that cannot be written is a failure.
+check_records() {
+	local WORK=$WORK/records list reader
+	local RECORD=$WORK/record
+
+	rm -rf "$WORK"
+	mkdir -p "$WORK"
+	touch "$RECORD"
+	cd "$WORK"
+	# shellcheck disable=SC2016 # for the inner shell
+	reader=(sh -c 'printf "%s\n" "$@" >>were-read; ! grep -H bad "$@"' sh)
+	echo good >a
+	echo bad >b
+	{
+		passes 1 a && passes 1 a && passes 2 a && passes 1 a b && passes 1 b
+		echo better >a
+		passes 1 a
+		for list in ./*.all; do
+			rm "$list"
+			mkdir "$list"
+		done
+		echo worse >a
+		passes 1 a
+	} 2>/dev/null | paste -sd ' ' | grep -vx 'a=yes =yes a=yes b=no b=no a=yes =no' || true
+}
+
+# passes VERSION FILE...: prints the files that $reader read, and whether they pass.
+passes() {
+	local status=yes
+
+	: >were-read
+	printf '%s\n' "${@:2}" | once "$1" "${reader[@]}" >said || status=no
+	echo "$(sort were-read | xargs)=$status"
 }
 
 # inputs_of CHECK: prints the files that decide the result, together with the packages and kernels. It prints nothing for a check
