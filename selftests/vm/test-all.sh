@@ -60,12 +60,18 @@ versions() {
 	{ dpkg-query -W && unpacked_for "$1"; } | sha256sum | cut -c 1-16
 }
 
-# has_passed TARGET: whether it has, with these sources and packages; sets $sources and $versions to them.
-has_passed() {
-	if ! sources=$(sum_sources) || ! versions=$(versions "$1"); then
-		die "the sources or the versions of packages are not known"
+# look_at TARGET: sets $sources and $versions to those of now, and $passed to whether the target has passed with them.
+look_at() {
+	local said=()
+
+	passed='' sources=$(sum_sources)
+	[ -z "${AGAIN:-}" ] && [ -f "$WORK/$1.result" ] || return 0
+	read -ra said <"$WORK/$1.result" || true
+	# The versions take seconds.
+	if [ "${said[*]:0:2}" = "passed $sources" ]; then
+		versions=$(versions "$1")
+		[ "${said[2]:-}" != "$versions" ] || passed=yes
 	fi
-	[ -z "${AGAIN:-}" ] && grep -qsx "passed $sources $versions" "$WORK/$1.result"
 }
 
 [ "$(id -u)" = 0 ] || die "only root can make the chroot of test-packages"
@@ -76,11 +82,15 @@ unset SUITES PROGRAMS TESTS KUNIT CHECKS MUTANTS COPIES OPS FUZZ SEED SPIN SOAK 
 unset KWQ_SOAK_SECONDS KWQ_ITEMS KWQ_SEED KWQ_KILLS KWQ_POWER KWQ_CLANG PROGRAM_SECONDS MACHINE_SECONDS UML_SECONDS AT_ONCE KVM MEMORY
 unset PROCESSORS
 mkdir -p "$WORK"
+# Each target has the lock of the build folder for itself only, and a second run would write into the results of this one.
+exec 5>"$BUILD/lock-all"
+flock -n 5 || { progress "waiting for another make test-all to finish"; flock 5; }
 progress "looking what has passed"
 minutes=0
 for target in "${TARGETS[@]}"; do
 	read -r name takes <<<"$target"
-	if ! has_passed "$name"; then
+	look_at "$name"
+	if [ -z "$passed" ]; then
 		minutes=$((minutes + takes))
 	fi
 done
@@ -89,14 +99,17 @@ progress "this takes about $((minutes / 60)) hours and $((minutes % 60)) minutes
 failed=0
 for target in "${TARGETS[@]}"; do
 	read -r name takes <<<"$target"
-	if ! has_passed "$name"; then
+	look_at "$name"
+	if [ -z "$passed" ]; then
 		progress "make $name, about $takes minutes"
+		versions=$(versions "$name")
 		began=$SECONDS result=passed
 		make -C "$TOP" --no-print-directory "$name" 2>&1 </dev/null | tee "$WORK/$name.log" |
 			{ grep --line-buffered '^\[ *[0-9]*:[0-9]*\] ' >&2 || true; } || result=failed
 		# If the sources have changed meanwhile, the result is for neither.
 		[ "$(sum_sources)" = "$sources" ] || sources=changed
-		printf '%s %s %s\n%d\n' "$result" "$sources" "$versions" $(((SECONDS - began + 30) / 60)) >"$WORK/$name.result"
+		printf '%s %s %s\n%d\n' "$result" "$sources" "$versions" $(((SECONDS - began + 30) / 60)) >"$WORK/$name.part"
+		mv "$WORK/$name.part" "$WORK/$name.result"
 	fi
 done
 
