@@ -147,6 +147,7 @@ below() {
 one() {
 	below $#
 	shift $drawn
+	# shellcheck disable=SC2034 # for the callers
 	one=$1
 }
 

@@ -62,6 +62,9 @@ fresh_tree() {
 run_suite() {
 	local status=0
 
+	# A run that ends before it begins leaves none, instead of those of the mutant before.
+	rm -rf "$tree/build/results" "$tree/build/logs"
+	mkdir -p "$tree/build/logs"
 	env -u KWQ_LOCKED -u TABLE -u TAP XDG_CACHE_HOME="$cache" JOBS=1 AT_ONCE=2 \
 		SUITES="$2" PROGRAMS="${*:3}" TESTS="${*:3}" KUNIT="${3:-}" \
 		UML_SECONDS=$((25 * ${patience:-1})) PROGRAM_SECONDS=$((100 * ${patience:-1})) \

@@ -15,14 +15,14 @@ debian_sources() {
 }
 
 # debian_archive [security]: prints the address of Debian's archive, or of its security updates, which may have a server of
-# their own.
+# their own. So may the packages with symbols, but nothing else is there.
 debian_archive() {
 	local address
 
 	address=$(debian_sources | awk -v security="${1:-}" '
-		($2 ~ /-security$/) == (security != "") && $3 == "main" { print $1; exit }')
+		$2 !~ /-debug$/ && ($2 ~ /-security$/) == (security != "") && $3 == "main" { print $1; exit }')
 	if [ -z "$address" ]; then
-		die "apt knows no ${1:+$1 }archive of Debian: apt-get update, and see sources.list(5)"
+		die "apt knows no ${1:+$1 }archive of Debian: apt-get update, and see sources.list(5); a mirror has to name Debian as its origin"
 	fi
 	echo "$address"
 }

@@ -7,7 +7,8 @@
 #   CHECKS=quick           those that compile nothing
 #
 # Some checks depend only on a file and on the tool. The cache has a record of the files that passed them, so only
-# changed files are read again. The checks that compile are repeated when a file that they compile, or a package, has changed.
+# changed files are read again. The checks that compile are repeated when a file that they compile, a package or a compiler has
+# changed.
 #
 # shellcheck disable=SC2317 # the checks are called by their names
 . "$(dirname "$0")/common.sh"
@@ -17,7 +18,7 @@ SOURCE=$("$VM/kernel.sh" source)
 WORK=$BUILD/check
 RECORD=$CACHE/passed-checks
 
-QUICK='spdx copyright checkpatch kernel-doc shellcheck python man-pages quotes links words syzkaller mutants symbols spaces'
+QUICK='spdx copyright checkpatch kernel-doc shellcheck python man-pages quotes links words syzkaller mutants symbols spaces records'
 case ${CHECKS:-all} in
 all)
 	CHECKS="$QUICK sparse-and-W1 sparse-and-W1-of-queue sparse-and-W1-of-tests sparse-and-W1-of-bench prototypes clang abi32"
@@ -56,8 +57,9 @@ once() {
 	what=$(printf '%s\n' "$@" | sha256sum | cut -c 1-16)
 	all=$WORK/$what.all new=$WORK/$what.new
 	shift
-	xargs -r -d '\n' sha256sum | sed "s/^/$what /" >"$all"
-	grep -vxFf "$record" "$all" >"$new" || true
+	# On a full disk the lists would be empty, and no file would be read.
+	xargs -r -d '\n' sha256sum | sed "s/^/$what /" >"$all" || return
+	grep -vxFf "$record" "$all" >"$new" || [ $? = 1 ] || return
 	sed 's/^[^ ]* [^ ]*  //' "$new" | xargs -r -d '\n' -P "$JOBS" -n 16 "$@" >"$WORK/$what.said" 2>&1 || status=1
 	if [ "$status" = 0 ] && [ ! -s "$WORK/$what.said" ]; then
 		# Not a file that has changed meanwhile, because nobody knows which content was read.
@@ -69,6 +71,22 @@ once() {
 		echo "$1 failed without a word"
 	fi
 	return "$status"
+}
+
+# tools: prints what compiles, beside the sources: the packages, the programs that are found first, which need not be Debian's, and
+# the variables that change what they do.
+tools() {
+	dpkg-query -W
+	{ type -P clang gcc ld make sparse || true; } | xargs sha256sum
+	env | grep -E '^(AR|CC|CFLAGS|CPPFLAGS|KCFLAGS|LDFLAGS|SANITIZE|WERROR)=' | sort || true
+}
+
+# objects_in FOLDER: empties the folder if other tools have compiled what is in it, because make compares only the files' ages.
+objects_in() {
+	[ "$(cat "$1/tools" 2>/dev/null)" != "$TOOLS" ] || return 0
+	rm -rf "$1"
+	mkdir -p "$1"
+	echo "$TOOLS" >"$1/tools"
 }
 
 check_spdx() {
@@ -108,7 +126,7 @@ for file in sys.stdin.read().splitlines():
 }
 
 # checkpatch IGNORE PATTERN...: runs in a folder of its own, because checkpatch writes a file to the top of a
-# repository. Its path names its version. It fails by its output, so that the other groups of files are read too.
+# repository. Its path names its version. A failure is left in $unclean, so that the other groups of files are read too.
 checkpatch() {
 	local ignore=$1
 	shift
@@ -116,14 +134,14 @@ checkpatch() {
 	files "$@" | sed 's|^|../../|' |
 		(cd "$WORK" && once '' "$SOURCE/scripts/checkpatch.pl" --root="$SOURCE" --strict --no-tree \
 			--no-summary --terse --show-types ${ignore:+--ignore "$ignore"} -f) |
-		sed 's|^\.\./\.\./||' || true
+		sed 's|^\.\./\.\./||' || unclean=1
 }
 
 check_checkpatch() {
 	# False findings: checkpatch expects a tree for one kernel version, and takes macros for comparisons,
 	# functions or calls. An initialiser has to name its variable more than once.
 	local compat=LINUX_VERSION_CODE,CONSTANT_COMPARISON,SPACING tests=MACRO_ARG_REUSE prototypes=MACRO_ARG_REUSE
-	local initialisers=MACRO_ARG_REUSE
+	local initialisers=MACRO_ARG_REUSE unclean=
 	local trace=PARENTHESIS_ALIGNMENT,OPEN_ENDED_LINE
 	# Userspace lacks these macros and types of the kernel. A line of JSON is longer than one of a source.
 	local uapi=BIT_MACRO
@@ -144,6 +162,7 @@ check_checkpatch() {
 		'userspace/test/device-local-random.c'
 	checkpatch "$userspace" 'userspace/*.[ch]' 'selftests/*.[ch]' ':(exclude,glob)selftests/bench/*.[ch]' \
 		':!selftests/bench/native/*' ':!userspace/lib/kernel/*' ':!userspace/test/device-local-random.c'
+	[ -z "$unclean" ]
 }
 
 check_kernel_doc() {
@@ -235,6 +254,7 @@ check_prototypes() {
 
 # Clang compiles the library and the command without a warning.
 check_clang() {
+	objects_in "$WORK/clang"
 	make -s -C userspace -j"$JOBS" O="$WORK/clang" CC=clang all "$WORK/clang/test/device-examples" >"$WORK/clang.log"
 }
 
@@ -249,12 +269,14 @@ check_coccinelle() {
 }
 
 check_abi32() {
+	objects_in "$WORK/abi32"
 	make -s -C selftests/device O="$WORK/abi32" KSELFTEST_INC="$SOURCE/tools/testing/selftests" abi32
 }
 
-# Every script is read again if one changes that others source.
+# Every script is read again if one changes that others source. shellcheck says nothing of a script that another one sources,
+# so these are named too; they begin with no interpreter.
 check_shellcheck() {
-	files | xargs grep -lE '^#!.*\b(ba)?sh$' |
+	{ files '*.sh'; files | xargs grep -lE '^#!.*\b(ba)?sh$'; } | sort -u |
 		once "$(shellcheck --version; files '*.sh' | xargs sha256sum)" shellcheck -x -P SCRIPTDIR -f gcc
 }
 
@@ -486,6 +508,42 @@ check_limits() {
 	done | paste -sd ' ' | grep -vx '124 124 124 3 137' || true
 }
 
+# A file that has passed is not read again with the same command. One with a finding is, and so is one that changes or that
+# another version reads. A list that cannot be written is a failure.
+check_records() {
+	local WORK=$WORK/records list reader
+	local RECORD=$WORK/record
+
+	rm -rf "$WORK"
+	mkdir -p "$WORK"
+	touch "$RECORD"
+	cd "$WORK"
+	# shellcheck disable=SC2016 # for the inner shell
+	reader=(sh -c 'printf "%s\n" "$@" >>were-read; ! grep -H bad "$@"' sh)
+	echo good >a
+	echo bad >b
+	{
+		passes 1 a && passes 1 a && passes 2 a && passes 1 a b && passes 1 b
+		echo better >a
+		passes 1 a
+		for list in ./*.all; do
+			rm "$list"
+			mkdir "$list"
+		done
+		echo worse >a
+		passes 1 a
+	} 2>/dev/null | paste -sd ' ' | grep -vx 'a=yes =yes a=yes b=no b=no a=yes =no' || true
+}
+
+# passes VERSION FILE...: prints the files that $reader read, and whether they pass.
+passes() {
+	local status=yes
+
+	: >were-read
+	printf '%s\n' "${@:2}" | once "$1" "${reader[@]}" >said || status=no
+	echo "$(sort were-read | xargs)=$status"
+}
+
 # inputs_of CHECK: prints the files that decide the result, together with the packages and kernels. It prints nothing for a check
 # that runs every time, because it is quick or does more than compile.
 inputs_of() {
@@ -507,12 +565,12 @@ key_of() {
 	read -ra inputs <<<"$(inputs_of "$1")"
 	[ ${#inputs[@]} -gt 0 ] || return 0
 	# Without git nobody knows them.
-	mapfile -t names < <(files "${inputs[@]}" selftests/vm/checks.sh)
-	[ ${#names[@]} -gt 1 ] || return 0
+	mapfile -t names < <(files "${inputs[@]}" selftests/vm/{checks,common,debian13}.sh)
+	[ ${#names[@]} -gt 3 ] || return 0
 	{
 		sha256sum "${names[@]}"
-		dpkg-query -W
-		ls "$CACHE"/{stock,debug}-*/kdir/include/config/auto.conf 2>/dev/null || true
+		echo "$TOOLS"
+		ls -d "$CACHE"/{stock,debug}-*/kdir/include/config/auto.conf "$CACHE"/debian-13-* 2>/dev/null || true
 	} | sha256sum | sed "s/ .*/ $1/"
 }
 
@@ -520,6 +578,7 @@ lock_build
 mkdir -p "$LOGS" "$WORK"
 rm -f "$WORK/stock/complete"
 touch "$RECORD"
+TOOLS=$(tools | sha256sum)
 trap end_attempt EXIT
 printf 'TAP version 13\n1..%d\n' ${#checks[@]}
 number=0 failed=0

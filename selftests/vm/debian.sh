@@ -82,22 +82,44 @@ check_lintian() {
 	lintian --fail-on error,warning --info "$BUILD/deb/"*.changes
 }
 
+# plain_archive [security]: like debian_archive. The images of clouds have a list of mirrors, which the chroot lacks; its first one
+# is taken.
+plain_archive() {
+	local archive
+
+	archive=$(debian_archive "$@") || return
+	case $archive in
+	mirror+file:*)
+		archive=${archive#mirror+file:} archive=${archive%/}
+		sed -n 's/^\([a-z]*:[^[:space:]]*\).*/\1/p' "$archive" | head -n 1
+		;;
+	*) echo "$archive" ;;
+	esac
+}
+
+# The chroot has the machine's mirror, and its proxy. The base system may be older than these.
+use_mirror() {
+	cat >"$ROOT/etc/apt/sources.list" <<-END
+		deb $(plain_archive) $SUITE main
+		deb $(plain_archive security) $SUITE-security main
+	END
+	{
+		apt-config dump Acquire::http Acquire::https
+		[ -z "${http_proxy:-}" ] || echo "Acquire::http::Proxy \"$http_proxy\";"
+		[ -z "${https_proxy:-}" ] || echo "Acquire::https::Proxy \"$https_proxy\";"
+	} >"$ROOT/etc/apt/apt.conf.d/80machine"
+}
+
 make_base() (
 	part=$WORK/base
 
 	exec 9>"$CACHE/lock-debian"
 	flock 9
 	[ ! -f "$BASE" ] || exit 0
-	archive=$(debian_archive)
+	archive=$(plain_archive)
 	eval "$(apt-config shell http_proxy Acquire::http::Proxy)"
 	isolated env ${http_proxy:+http_proxy="$http_proxy"} debootstrap --variant=minbase "$SUITE" "$part" "$archive"
 	rm -f "$part"/var/cache/apt/archives/*.deb
-	cat >"$part/etc/apt/sources.list" <<-END
-		deb $archive $SUITE main
-		deb $(debian_archive security) $SUITE-security main
-	END
-	# A proxy of the machine's is also one for its guest.
-	apt-config dump Acquire::http Acquire::https >"$part/etc/apt/apt.conf.d/80machine"
 	# The machine is thrown away, so dpkg need not wait for the disk.
 	echo force-unsafe-io >"$part/etc/dpkg/dpkg.cfg.d/unsafe-io"
 	tar -C "$part" --numeric-owner --one-file-system -cf "$BASE.part" .
@@ -118,6 +140,7 @@ clean_debian() {
 	mkdir -p "$ROOT" "$ARCHIVES"
 	tar -C "$ROOT" --numeric-owner -xf "$BASE"
 	cp /etc/resolv.conf /etc/hosts "$ROOT/etc"
+	use_mirror
 	cp "$ARCHIVES"/*.deb "$ROOT/var/cache/apt/archives" 2>/dev/null || true
 	inside apt-get update
 	install_packages "${WANTED[@]}"

@@ -25,7 +25,10 @@ LIBRARIES=(libcbor-dev libmicrohttpd-dev libnats-dev libsqlite3-dev libssl-dev p
 KERNELS=(bc bison build-essential flex libelf-dev pahole python3 rsync "$SOURCE_PACKAGE" xz-utils)
 DEVICE=("${LIBRARIES[@]}" gcc-multilib golang-go "$SOURCE_PACKAGE" sqlite3)
 HOST=(build-essential "${LIBRARIES[@]}" fish gcc-multilib golang-go mandoc openssl python3 python3-jsonschema rsync zsh)
-CHECK=("${KERNELS[@]}" "${LIBRARIES[@]}" clang coccinelle gcc-multilib "$LIBPYTHON" mandoc mypy pyflakes3 shellcheck sparse)
+CHECK=(
+	"${KERNELS[@]}" "${LIBRARIES[@]}" clang coccinelle cpio gcc-multilib git kmod "$LIBPYTHON" mandoc mypy pyflakes3 shellcheck
+	sparse
+)
 DEB=(build-essential cpio debhelper dh-dkms dh-python git "${LIBRARIES[@]}" python3 python3-jsonschema)
 
 packages=()
@@ -36,7 +39,7 @@ for group in "$@"; do
 	kernels) packages+=("${KERNELS[@]}") ;;
 	device) packages+=("${MACHINE[@]}" "${DEVICE[@]}") ;;
 	host) packages+=("${HOST[@]}") ;;
-	check) packages+=("${MACHINE[@]}" "${CHECK[@]}") ;;
+	check) packages+=("${CHECK[@]}") ;;
 	model) packages+=(build-essential clang "$CLANG_RUNTIME" "$SOURCE_PACKAGE" xz-utils) ;;
 	spin) packages+=(build-essential spin) ;;
 	cluster) packages+=("${MACHINE[@]}" "${LIBRARIES[@]}" e2fsprogs iproute2 nftables openssl qemu-utils sqlite3) ;;
@@ -50,13 +53,15 @@ for group in "$@"; do
 done
 
 missing=()
+# Another run may be installing them.
+lock_cache packages
 for package in $(printf '%s\n' "${packages[@]}" | sort -u); do
 	status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
 	[ "$status" = installed ] || missing+=("$package")
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
 
-install=(apt-get install -y --no-install-recommends "${missing[@]}")
+install=(apt-get -o DPkg::Lock::Timeout=600 install -y --no-install-recommends "${missing[@]}")
 if [ "$(id -u)" != 0 ]; then
 	die "packages are missing; install them with:
     sudo ${install[*]}"
@@ -68,9 +73,10 @@ export DEBIAN_FRONTEND=noninteractive
 logged apt-update apt-get update
 # No service is started, neither of these packages nor of what they depend on.
 policy=/usr/sbin/policy-rc.d
-if [ ! -e "$policy" ]; then
+# One of ours is left if a run was killed. No service would ever start again.
+if [ ! -e "$policy" ] || grep -q '^# kwq' "$policy"; then
 	trap 'rm -f "$policy"' EXIT
-	printf '#!/bin/sh\nexit 101\n' >"$policy"
+	printf '#!/bin/sh\n# kwq: selftests/vm/packages.sh\nexit 101\n' >"$policy"
 	chmod +x "$policy"
 fi
 logged apt-install "${install[@]}"

@@ -22,6 +22,7 @@ machine without a verdict, a warning on the console. A missing result never coun
 """
 import contextlib
 import datetime
+import fnmatch
 import json
 import os
 import re
@@ -292,8 +293,8 @@ def judge_machine(results, console, status):
         results.fail('nothing ran')
 
 
-def find_lost_suites(results, lines):
-    """Fails for each KUnit suite in the tree that is not in the log: it was not linked, or did not run.
+def find_lost_suites(results, lines, chosen='*'):
+    """Fails for each chosen KUnit suite in the tree that is not in the log: it was not linked, or did not run.
 
     Without the device there are no suites of keys.
     """
@@ -303,7 +304,7 @@ def find_lost_suites(results, lines):
         if source.parent.name in without:
             continue
         for suite in re.findall(r'^\s*\.name = "(kwq-[a-z-]+)",', source.read_text(), re.M):
-            if suite not in ran:
+            if suite not in ran and fnmatch.fnmatchcase(suite, chosen.partition('.')[0]):
                 results.fail(f'{suite}: did not run')
 
 
@@ -372,7 +373,7 @@ def cmd_kunit(results, report, console, status):
 
 def cmd_kunit_uml(results, console, status):
     kunit(results, lines_of(console))
-    find_lost_suites(results, lines_of(console))
+    find_lost_suites(results, lines_of(console), os.environ.get('KUNIT') or '*')
     judge_console(results, console)
     if int(status) >= 124:
         results.fail(f'User-Mode Linux was killed, or did not end in time (status {status})')

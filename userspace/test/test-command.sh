@@ -380,6 +380,7 @@ mkdir "$WORK/saved"
 # tells NAME ARGUMENT...: what the command says has the name, and no control character.
 tells() {
 	"$FAKE" "$@" >"$WORK/out" 2>&1 </dev/null
+	# shellcheck disable=SC2015 # cat is for any of them
 	grep -qF -- "$shown" "$WORK/out" && ! LC_ALL=C grep -q '[[:cntrl:]]' <(tr -d '\n' <"$WORK/out") &&
 		[ "$(wc -l <"$WORK/out")" = "$(grep -cE '^(kwq: |Usage: |evil|[^ ]*/evil|jobs)' "$WORK/out")" ] || { cat -v "$WORK/out"; return 1; }
 }
@@ -431,6 +432,7 @@ ok "drain: its keys were dropped" exits_fake 3 'kwq: drain: taken: the queue was
 ok "drain: what a user removes from a queue is not meant" "$FAKE" drain there
 echo 'jobs ready=1 items=1' >"$KWQ_TEST_QUEUES"
 
+# shellcheck disable=SC2016 # for the inner shell
 same "a key beside a script" "$(allowed sh -c 'echo "$1"' sh {})" "sh -c 'echo \"\$1\"' sh key-0"
 same "the number of a job in one" "$(allowed sh -c 'echo {#}')" "sh -c 'echo 1' key-0"
 same "an argument of a program" "$(allowed cp {} {}.c -c {})" 'cp key-0 key-0.c -c key-0'

@@ -84,9 +84,11 @@ if command -v promtool >/dev/null; then
 	cp "$SRC/monitoring/prometheus-rules.yml" "$SRC/test/prometheus-rules-test.yml" "$WORK"
 	ok "M4: the alert rules are right" promtool check rules "$WORK/prometheus-rules.yml"
 	ok "M4: each alert comes, and none for a healthy queue" promtool test rules "$WORK/prometheus-rules-test.yml"
+	# shellcheck disable=SC2013 # names have no spaces
 	for metric in $(grep -ohE 'workqueue_[a-z_]+' "$WORK/prometheus-rules.yml" | sort -u); do
 		ok "M4: the exporter has the rules' $metric" grep -q "^$metric{" "$WORK/kwq.prom"
 	done
+	# shellcheck disable=SC2013
 	for alert in $(sed -n '/- name: kwq-share/q; s/.*- alert: //p' "$WORK/prometheus-rules.yml"); do
 		ok "M4: $alert says on which host" grep -qzP "alert: $alert\n(?!.*alert:)(.*\n)*?.*summary: .*labels.instance" \
 			"$WORK/prometheus-rules.yml"

@@ -444,6 +444,7 @@ ok "--sync, and an outbox whose adds do not wait" exits 1 \
 	"$FAKE" --nats "$URL" --sync used
 sed -i '/^used/s/$/ max_items=7 max_bytes=9 group_limit=3 lease=5000000000 aging=0/' "$KWQ_TEST_QUEUES"
 for option in '--max-items 8' '--max-bytes 10' '--group-limit 4' '--lease 6s' '--aging 1s'; do
+	# shellcheck disable=SC2086 # an option and its value
 	ok "$option, and queues that have another value" exits 1 \
 		"kwq: share: used: ${option%% *} has no effect: the queue was created with another value, and has to be made anew" \
 		"$FAKE" --nats "$URL" --metrics "$WORK/no/file" $option used
