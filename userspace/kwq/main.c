@@ -193,7 +193,7 @@ static int list_options(const char *name)
 /* kwq help add is kwq add --help. */
 static void swap_help(int argc, char **argv)
 {
-	static char help[] = "--help";
+	static char help[sizeof("--help")] = "--help";
 
 	if (argc < 3 || strcmp(argv[1], "help"))
 		return;

@@ -25,11 +25,11 @@ exits_fake() {
 	shift 2
 
 	timeout 60 "$FAKE" "$@" </dev/null >"$WORK/out" 2>"$WORK/err" || got=$?
-	[ "$got" = "$status" ] && [ ! -s "$WORK/out" ] && grep -qF -- "$text" "$WORK/err" || {
+	if [ "$got" != "$status" ] || [ -s "$WORK/out" ] || ! grep -qF -- "$text" "$WORK/err"; then
 		echo "status $got"
 		cat "$WORK/out" "$WORK/err"
 		return 1
-	}
+	fi
 }
 
 # wrong TEXT ARGUMENT...: kwq refuses the arguments with a usage line.

@@ -151,21 +151,21 @@ static int run(const struct command *of, int argc, char **argv)
 
 static int keys(char *option)
 {
-	char *argv[] = { "keys", "--dead", option, "q", NULL };
+	char *argv[5] = { "keys", "--dead", option, "q", NULL };
 
 	return run(&command_keys, 4, argv);
 }
 
 static int kick(char *option)
 {
-	char *argv[] = { "kick", "--dead", option, "q", NULL };
+	char *argv[5] = { "kick", "--dead", option, "q", NULL };
 
 	return run(&command_kick, 4, argv);
 }
 
 static int cancel(void)
 {
-	char *argv[] = { "cancel", "--leave-jobs", "--all", "--state", "dead", "q", NULL };
+	char *argv[7] = { "cancel", "--leave-jobs", "--all", "--state", "dead", "q", NULL };
 
 	return run(&command_cancel, 6, argv);
 }

@@ -194,7 +194,8 @@ int main(void)
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		snprintf(what, sizeof(what), "U3: an old module, kwq %s %s",
 			 cases[i].argv[0], cases[i].argv[1]);
-		is_string(says(cases[i].command, cases[i].debug, cases[i].argv), cases[i].said, what);
+		is_string(says(cases[i].command, cases[i].debug, cases[i].argv), cases[i].said,
+			  what);
 	}
 	return done_testing();
 }

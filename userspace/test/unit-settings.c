@@ -27,8 +27,9 @@ static void test_good(void)
 {
 	struct run_options o = { .jobs = 3 };
 
-	is_number(parse(&o, "# settings of jobs\n\n  jobs = 7\t\n\ton-fail\tdead\nmax-attempts=3"), 0,
-		  "all settings");
+	is_number(parse(&o,
+			"# settings of jobs\n\n  jobs = 7\t\n\ton-fail\tdead\nmax-attempts=3"),
+		  0, "all settings");
 	is_number(o.jobs, 7, "jobs");
 	is_number(o.fate.on_fail, FATE_DEAD, "on-fail");
 	is_number(o.fate.attempts_max, 3, "max-attempts, without a newline behind it");
