@@ -8,7 +8,7 @@ import (
 )
 
 // Restore puts keys back as [Queue.ListWithValues] found them: with their values and notes, their states, the times that were
-// left, and their counts. What was being processed is ready, and ahead of others. Sort the list with [SortListed] first, because
+// left, and their counts. An item that was being processed is ready, and ahead of others. Sort the list with [SortListed] first, because
 // ready keys keep the order in which they come.
 //
 // An age that is [AgeUnknown] counts from the restore. In a queue with [CreateOptions.NoDurations] it stays unknown.

@@ -36,7 +36,7 @@ enum {
 	"      --forget-after DURATION\n" \
 	"                         reset the requeues of a key idle for so long (0: never)\n"
 
-/* Those that only kwq debug takes. */
+/* The options that only kwq debug takes. */
 #define COALESCE_HELP \
 	"      --coalesce         ignore a rate-limited add of a key that waits already\n" \
 	"      --no-coalesce      count it, and take a token for it\n"

@@ -88,7 +88,7 @@ static bool complain_outbox(const struct create_options *o, int err)
 }
 
 /*
- * U9: kwq_create() has refused a queue of a stranger. Nor is one taken whose mode lets users in
+ * U9: kwq_create() has refused a queue of a stranger. Neither is one whose mode lets users in
  * that --mode keeps out. Returns the exit status.
  */
 static int check_opened(const struct kwq *q, const char *name, const struct queue_options *o)

@@ -76,7 +76,7 @@ static struct exporter_options parse_options(int argc, char **argv)
 	return o;
 }
 
-/* What is exported, and under which names. */
+/* The exported queues, and their names. */
 struct source {
 	struct gather gather;
 	bool controller;

@@ -893,7 +893,7 @@ static uint64_t age(sqlite3_stmt *s, int column, bool is_set, uint64_t now)
 }
 
 /*
- * What is left of a wait. If the wall clock went back, as that of a machine without a battery does,
+ * The rest of a wait. If the wall clock went back, as that of a machine without a battery does,
  * it is not more than the whole wait was.
  */
 static uint64_t left_of(uint64_t due_at, uint64_t since, uint64_t now)

@@ -13,7 +13,7 @@
 
 #include "saved.h"
 
-/* What has become of a call. keep_file_why() has the words. */
+/* The result of a call. keep_file_why() has the words. */
 enum keep_result {
 	KEEP_OK,
 	KEEP_LATER,	/* it may succeed later: no room, no memory, an error of the disk */

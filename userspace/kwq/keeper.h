@@ -27,7 +27,7 @@ struct keeper_options {
 
 struct keeper;
 
-/* What a step has done. */
+/* The work of a step. */
 enum keeper_step {
 	KEEPER_IDLE,	/* nothing is to be done before the next change, or keeper_due() */
 	KEEPER_MORE,	/* there may be more to do now */

@@ -336,7 +336,7 @@ static int log_main(int argc, char **argv)
 	folder = argv[optind++];
 	r.keys = argv + optind;
 	escape_keys(r.keys);
-	/* Whoever asks for a key asks what has happened. */
+	/* A question for a key asks what has happened. */
 	if (*r.keys)
 		r.detailed = true;
 	r.last = calloc(r.count + 1, sizeof(*r.last));

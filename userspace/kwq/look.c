@@ -53,7 +53,7 @@ static void print_header(const struct keys_options *o)
 		item_print_header();
 }
 
-/* What the format shows of each key beside its group. */
+/* The format shows this of each key, beside its group. */
 static uint32_t with(const struct keys_options *o)
 {
 	bool notes = o->note || o->format == FORMAT_LONG || o->format == FORMAT_JSON;

@@ -56,7 +56,7 @@ struct saved_item {
 	uint32_t note_len;
 };
 
-/* What is listed of an item beside its key and its group. */
+/* All that is listed of an item, beside its key and its group. */
 #define SAVED_WITH	(KWQ_LIST_VALUES | KWQ_LIST_NOTES)
 
 /* The most bytes of all that. */

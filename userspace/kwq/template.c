@@ -191,7 +191,7 @@ static bool is_ssh(const char *word)
 	return !strcmp(slash ? slash + 1 : word, "ssh");
 }
 
-/* What ssh(1) sends to the other machine: all behind the host, which is behind ssh's options. */
+/* The words that ssh(1) sends to the other machine: all behind the host, behind its own options. */
 static char **words_for_host(char **argv)
 {
 	const char *with_argument;

@@ -520,7 +520,7 @@ static int open_device(int flags)
 	 * one of them opens the device.
 	 */
 	device = open("/dev/null", flags & ~O_ACCMODE);
-	/* Nor is it the queue that had this number. */
+	/* It is not the queue that had this number, either. */
 	if (device >= 0 && device < DESCRIPTORS)
 		opened[device][0] = '\0';
 	return device;

@@ -23,7 +23,7 @@ same "the schema has each command with --json" "$(schema names | sed 's/^stat .*
 same "a line of each was recorded" "$(cut -f 1 "$WORK/recorded" | sed 's/:.*//' | sort -u)" "$(schema names | sort)"
 same "the page has each member" "$(sed '1,/^<!--/d' "$SRC/../docs/json.md")" "$(schema page)"
 
-# What is damaged on purpose in one line, and has to be refused. The first column is a name, the second a sed script.
+# Damage on purpose in one line, which has to be refused. The first column is a name, the second a sed script.
 damaged() {
 	grep -m 1 "^$1	" "$WORK/recorded" | sed "$2" >"$WORK/damaged"
 	! cmp -s "$WORK/damaged" <(grep -m 1 "^$1	" "$WORK/recorded") && ! schema check "$WORK/damaged"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 # shellcheck shell=bash source-path=SCRIPTDIR disable=SC2317
 #
-# What other commands do with a queue that kwq share has made: most of its keys are not on this machine. The kernel is a fake one.
+# Other commands and a queue that kwq share has made: most of its keys are not on this machine. The kernel is a fake one.
 . ./tap.sh
 
 FAKE=$O/test/kwq-fake

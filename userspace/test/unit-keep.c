@@ -33,7 +33,7 @@
 
 enum { KEYS = 12, HISTORY = 20000, ORDER = 1000 };
 
-/* What is compared of an item. A state of 0 means that there is none. */
+/* All that is compared of an item. A state of 0 means that there is none. */
 struct state {
 	uint32_t state;
 	int32_t priority;
@@ -637,7 +637,7 @@ struct life {
 	uid_t owner;		/* of the queue, once it has started */
 };
 
-/* What a life says on standard error. */
+/* The messages of a life on standard error. */
 static char said[2000];
 
 static int live_on(const struct life *life)
@@ -887,7 +887,7 @@ static void test_end(void)
 	is_number(i, KEYS, "but not in the queue, where a worker would run them");
 }
 
-/* What the queue refuses must stay in the file. */
+/* Keys that the queue refuses must stay in the file. */
 static void test_refused(void)
 {
 	struct state lost;

@@ -45,7 +45,7 @@ static const char *names(const char *folder)
 	return text;
 }
 
-/* What stands below the line of the job. */
+/* The lines below that of the job. */
 static const char *output_of(const char *folder, const char *name)
 {
 	static char text[1000];

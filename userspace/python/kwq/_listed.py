@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-"""What a listing shows of a key, and what a restore puts back."""
+"""All that a listing shows of a key, and that a restore puts back."""
 from __future__ import annotations
 
 from dataclasses import dataclass
