@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-#include "../kwq/read_clock.h"
+#include "base/read_clock.h"
 
 /* The page is open until all its entries were handed out. */
 static struct page *new_page(uint64_t after)

@@ -13,7 +13,7 @@
 
 #include <kwq.h>
 
-#include "../kwq/item_list.h"
+#include "queue/item_list.h"
 
 enum {
 	ALL_STATES = KWQ_IS_READY | KWQ_IS_WAITING | KWQ_IS_PROCESSING | KWQ_IS_DEAD |

@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../kwq/cmd.h"
-#include "../kwq/duration.h"
-#include "../kwq/escape.h"
-#include "../kwq/item_print.h"
-#include "../kwq/read_clock.h"
+#include "base/cmd.h"
+#include "base/duration.h"
+#include "base/escape.h"
+#include "queue/item_print.h"
+#include "base/read_clock.h"
 #include "copy.h"
 #include "hash.h"
 #include "op.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../kwq/read_clock.h"
+#include "base/read_clock.h"
 
 static struct added *added_find(const struct local *l, const struct follower *f,
 				const struct key_hash *hash)

@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "../kwq/cmd.h"
-#include "../kwq/duration.h"
-#include "../kwq/read_clock.h"
+#include "base/cmd.h"
+#include "base/duration.h"
+#include "base/read_clock.h"
 
 enum { EVENTS_PER_STEP = 256 };
 

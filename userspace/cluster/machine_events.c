@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "../kwq/cmd.h"
-#include "../kwq/duration.h"
+#include "base/cmd.h"
+#include "base/duration.h"
 
 #define DAMAGE_PAUSE (60 * NS_PER_S)
 

@@ -6,7 +6,7 @@
 #ifndef KWQ_CLUSTER_MACHINE_INTERNAL_H
 #define KWQ_CLUSTER_MACHINE_INTERNAL_H
 
-#include "../kwq/duration.h"
+#include "base/duration.h"
 #include "complaints.h"
 #include "convert.h"
 #include "hash.h"

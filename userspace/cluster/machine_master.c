@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#include "../kwq/duration.h"
+#include "base/duration.h"
 
 /* Clocks of machines may differ so much in speed within one lease (N5: moved within 2 s). */
 #define MARGIN_MAX NS_PER_S

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#include "../kwq/cmd.h"
-#include "../kwq/duration.h"
+#include "base/cmd.h"
+#include "base/duration.h"
 #include "copy.h"
 
 /* A queue that has no room is asked again after this time. */

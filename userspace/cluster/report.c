@@ -8,11 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../kwq/cmd.h"
-#include "../kwq/duration.h"
-#include "../kwq/escape.h"
-#include "../kwq/notify.h"
-#include "../kwq/textfile.h"
+#include "base/cmd.h"
+#include "base/duration.h"
+#include "base/escape.h"
+#include "base/notify.h"
+#include "queue/textfile.h"
 
 /* ---- The file ------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #ifndef KWQ_CLUSTER_REPORT_H
 #define KWQ_CLUSTER_REPORT_H
 
-#include "../kwq/metrics.h"
+#include "queue/metrics.h"
 #include "complaints.h"
 #include "machine.h"
 

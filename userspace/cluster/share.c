@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../kwq/cmd.h"
-#include "../kwq/daemon.h"
-#include "../kwq/duration.h"
-#include "../kwq/notify.h"
+#include "base/cmd.h"
+#include "base/daemon.h"
+#include "base/duration.h"
+#include "base/notify.h"
 #include "list.h"
 #include "report.h"
 #include "share_options.h"

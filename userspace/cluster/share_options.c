@@ -8,10 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../kwq/cmd.h"
-#include "../kwq/duration.h"
-#include "../kwq/number.h"
-#include "../kwq/options_list.h"
+#include "base/cmd.h"
+#include "base/duration.h"
+#include "base/number.h"
+#include "base/options_list.h"
 
 enum {
 	OPT_NATS = OPT_FIRST,

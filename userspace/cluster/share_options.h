@@ -5,7 +5,7 @@
 #ifndef KWQ_CLUSTER_SHARE_OPTIONS_H
 #define KWQ_CLUSTER_SHARE_OPTIONS_H
 
-#include "../kwq/queue_options.h"
+#include "queue/queue_options.h"
 #include "machine.h"
 
 enum { URLS_MAX = 32 };

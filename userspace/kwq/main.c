@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd.h"
-#include "escape.h"
-#include "near.h"
-#include "options_list.h"
+#include "base/cmd.h"
+#include "base/escape.h"
+#include "base/near.h"
+#include "base/options_list.h"
 
 /* In the order in which people need them, and each group in a line of the help. */
 static const struct group {

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "../cluster/local_internal.h"
-#include "../kwq/read_clock.h"
+#include "base/read_clock.h"
 #include "tap.h"
 
 #define MS 1000000ULL

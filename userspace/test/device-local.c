@@ -12,7 +12,7 @@
 
 #include "../cluster/follower.h"
 #include "../cluster/local.h"
-#include "../kwq/read_clock.h"
+#include "base/read_clock.h"
 #include "tap.h"
 
 #define MS 1000000ULL

@@ -34,7 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd.h"
+#include "base/cmd.h"
 #include "fake-kernel.h"
 #include "wrap-open.h"
 

@@ -6,11 +6,11 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-#include "cmd.h"
-#include "number.h"
-#include "status_set.h"
+#include "base/cmd.h"
+#include "base/number.h"
+#include "kwq/job/status_set.h"
 #include "tap.h"
-#include "template.h"
+#include "kwq/job/template.h"
 
 static const struct {
 	const char *text;

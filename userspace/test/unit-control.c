@@ -10,9 +10,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "control.h"
-#include "control_address.h"
-#include "runtime_folder.h"
+#include "kwq/control/control.h"
+#include "kwq/control/control_address.h"
+#include "kwq/control/runtime_folder.h"
 #include "tap.h"
 
 static char top[32];

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "delivery.h"
+#include "kwq/job/delivery.h"
 #include "tap.h"
 
 static int ends[2];

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "cmd.h"
-#include "duration.h"
+#include "base/cmd.h"
+#include "base/duration.h"
 #include "tap.h"
 
 #define S NS_PER_S

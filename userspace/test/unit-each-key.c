@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmd.h"
-#include "each_key.h"
+#include "base/cmd.h"
+#include "kwq/keys/each_key.h"
 #include "tap.h"
 
 enum { NEVER_FAILS = 1000 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 #include <stdlib.h>
 
-#include "cmd.h"
-#include "escape.h"
+#include "base/cmd.h"
+#include "base/escape.h"
 #include "tap.h"
 
 static const struct {

@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "cmd.h"
-#include "fate.h"
+#include "base/cmd.h"
+#include "kwq/job/fate.h"
 #include "tap.h"
 
 #define EXIT(status)	W_EXITCODE(status, 0)

@@ -4,8 +4,8 @@
  */
 #include <errno.h>
 
-#include "cmd.h"
-#include "halt.h"
+#include "base/cmd.h"
+#include "kwq/run/halt.h"
 #include "tap.h"
 
 static const struct {

@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "duration.h"
-#include "joblog.h"
-#include "resume.h"
+#include "base/duration.h"
+#include "kwq/job/joblog.h"
+#include "kwq/run/resume.h"
 #include "tap.h"
 
 static char *command[] = { "echo", "key", NULL };

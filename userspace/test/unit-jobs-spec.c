@@ -4,8 +4,8 @@
  */
 #include <errno.h>
 
-#include "cmd.h"
-#include "jobs_spec.h"
+#include "base/cmd.h"
+#include "kwq/run/jobs_spec.h"
 #include "tap.h"
 
 enum { MAX = 4096, UNCHANGED = 77 };

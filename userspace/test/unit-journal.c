@@ -10,9 +10,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "cmd.h"
-#include "journal.h"
-#include "output.h"
+#include "base/cmd.h"
+#include "base/journal.h"
+#include "base/output.h"
 #include "tap.h"
 
 static const struct journal_job job = {

@@ -21,11 +21,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd.h"
-#include "duration.h"
+#include "base/cmd.h"
+#include "base/duration.h"
 #include "fake-kernel.h"
-#include "keeper.h"
-#include "saved.h"
+#include "kwq/keep/keeper.h"
+#include "kwq/keep/saved.h"
 #include "tap.h"
 #include "wrap-open.h"
 

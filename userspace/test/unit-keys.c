@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmd.h"
-#include "keys.h"
+#include "base/cmd.h"
+#include "kwq/keys/keys.h"
 #include "tap.h"
 
 static struct keys keys;

@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmd.h"
+#include "base/cmd.h"
 #include "fake-kernel.h"
-#include "lease.h"
+#include "kwq/run/lease.h"
 #include "tap.h"
 #include "wrap-open.h"
 

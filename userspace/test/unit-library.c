@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd.h"
-#include "job.h"
+#include "base/cmd.h"
+#include "kwq/job/job.h"
 #include "tap.h"
 #include "wrap-open.h"
 

@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "cmd.h"
-#include "duration.h"
-#include "limit_spec.h"
+#include "base/cmd.h"
+#include "base/duration.h"
+#include "queue/limit_spec.h"
 #include "tap.h"
 
 #define EXPONENTIAL(from, to) \

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "duration.h"
-#include "log_folder.h"
+#include "base/duration.h"
+#include "kwq/job/log_folder.h"
 #include "tap.h"
 
 #define DAY (86400 * NS_PER_S)

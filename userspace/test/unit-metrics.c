@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "cmd.h"
-#include "histogram.h"
-#include "metrics.h"
-#include "table.h"
+#include "base/cmd.h"
+#include "queue/histogram.h"
+#include "queue/metrics.h"
+#include "kwq/show/table.h"
 #include "tap.h"
 
 static char *text;

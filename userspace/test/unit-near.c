@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd.h"
-#include "near.h"
+#include "base/cmd.h"
+#include "base/near.h"
 #include "tap.h"
 
 static const char *const names[] = { "add", "run", "rm", "status", "stat", "exporter", "advance" };

@@ -9,8 +9,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "cmd.h"
-#include "notify.h"
+#include "base/cmd.h"
+#include "base/notify.h"
 #include "tap.h"
 
 static char got[200];

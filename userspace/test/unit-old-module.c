@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmd.h"
+#include "base/cmd.h"
 #include "tap.h"
 #include "wrap-open.h"
 

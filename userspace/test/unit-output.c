@@ -14,11 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "duration.h"
-#include "job.h"
-#include "output.h"
-#include "key_progress.h"
-#include "progress.h"
+#include "base/duration.h"
+#include "kwq/job/job.h"
+#include "base/output.h"
+#include "kwq/keys/key_progress.h"
+#include "base/progress.h"
 #include "tap.h"
 
 static char written[1 << 20];

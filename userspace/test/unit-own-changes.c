@@ -4,7 +4,7 @@
  */
 #include <stdint.h>
 
-#include "own_changes.h"
+#include "kwq/watch/own_changes.h"
 #include "tap.h"
 
 enum { QUIET = 1000 };

@@ -2,8 +2,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "cmd.h"
-#include "retry.h"
+#include "base/cmd.h"
+#include "kwq/job/retry.h"
 #include "tap.h"
 
 static struct retry_table table;

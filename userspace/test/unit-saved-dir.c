@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cmd.h"
-#include "saved_dir.h"
+#include "base/cmd.h"
+#include "kwq/keep/saved_dir.h"
 #include "tap.h"
 
 static char dir[32] = "/tmp/kwq-unit-saved-dir.XXXXXX";

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cmd.h"
-#include "saved.h"
+#include "base/cmd.h"
+#include "kwq/keep/saved.h"
 #include "tap.h"
 
 static const struct saved_queue queue = {

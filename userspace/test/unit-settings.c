@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cmd.h"
-#include "settings.h"
+#include "base/cmd.h"
+#include "kwq/run/settings.h"
 #include "tap.h"
 
 static char why[SETTINGS_WHY];

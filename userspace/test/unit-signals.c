@@ -7,9 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon.h"
-#include "signal_fd.h"
-#include "stopped.h"
+#include "base/daemon.h"
+#include "base/signal_fd.h"
+#include "base/stopped.h"
 #include "tap.h"
 
 #define NS_PER_S UINT64_C(1000000000)

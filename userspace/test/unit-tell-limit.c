@@ -3,7 +3,7 @@
  * U6: how many lines about failures kwq run prints, on a clock of the test's own.
  */
 #include "tap.h"
-#include "tell_limit.h"
+#include "queue/tell_limit.h"
 
 static const char *taken(struct tell_limit *limit, uint64_t now)
 {

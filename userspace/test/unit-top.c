@@ -13,8 +13,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "cmd.h"
-#include "screen.h"
+#include "base/cmd.h"
+#include "kwq/show/screen.h"
 #include "tap.h"
 #include "wrap-open.h"
 

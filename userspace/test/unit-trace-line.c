@@ -4,9 +4,9 @@
  */
 #include <stdlib.h>
 
-#include "cmd.h"
+#include "base/cmd.h"
 #include "tap.h"
-#include "trace_line.h"
+#include "kwq/debug/trace_line.h"
 
 #define HEAD "           <...>-1234    [001] d..1.  5678.123456: "
 #define TAIL ",\"thread\":1234,\"cpu\":1}\n"

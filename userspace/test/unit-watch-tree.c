@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "file_set.h"
-#include "glob_filter.h"
+#include "kwq/watch/file_set.h"
+#include "base/glob_filter.h"
 #include "tap.h"
-#include "watch_tree.h"
+#include "kwq/watch/watch_tree.h"
 
 static char top[32];
 
