@@ -12,7 +12,6 @@ $(error The checkout's path, PREFIX and DESTDIR must be without spaces: $(CURDIR
 endif
 
 BUILD     := $(CURDIR)/build
-VM        := selftests/vm
 MAKEFLAGS += --no-print-directory
 
 .PHONY: all module userspace install uninstall deb test test-quick test-all test-matrix test-packages test-bindings test-cluster test-long test-races soak soak-cluster coverage mutants check bench bench-compare bench-profile bench-keys bench-shell bench-python bench-cluster demo demo-cluster shell clean help
@@ -69,81 +68,81 @@ uninstall:
 	$(MAKE) -C userspace O=$(BUILD)/userspace PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) uninstall
 
 deb:
-	@$(VM)/deb.sh
+	@userspace/packaging/deb.sh
 
 # ---- Testing, in virtual machines ----
 
 test:
-	@$(VM)/run-tests.sh
+	@selftests/run/run-tests.sh
 
 test-quick:
-	@CHECKS=quick TESTS='!(cluster-three|test-go|test-header)' SUITES='check host kunit-uml' $(VM)/run-tests.sh
+	@CHECKS=quick TESTS='!(cluster-three|test-go|test-header)' SUITES='check host kunit-uml' selftests/run/run-tests.sh
 
 test-all:
-	@$(VM)/test-all.sh
+	@selftests/run/test-all.sh
 
 test-matrix:
-	@$(VM)/test-matrix.sh
+	@selftests/run/test-matrix.sh
 
 test-packages:
-	@SUITES=packages $(VM)/run-tests.sh
+	@SUITES=packages selftests/run/run-tests.sh
 
 test-bindings:
-	@SUITES='bindings-trixie bindings-sid' $(VM)/run-tests.sh
+	@SUITES='bindings-trixie bindings-sid' selftests/run/run-tests.sh
 
 test-cluster:
-	@SUITES='cluster-rules cluster-faults cluster-power' $(VM)/run-tests.sh
+	@SUITES='cluster-rules cluster-faults cluster-power' selftests/run/run-tests.sh
 
 test-long:
-	@SUITES='coccinelle spin kunit-uml-queue load-stock-queue mutants kselftest-debug' $(VM)/run-tests.sh
+	@SUITES='coccinelle spin kunit-uml-queue load-stock-queue mutants kselftest-debug' selftests/run/run-tests.sh
 
 test-races:
-	@SUITES='kunit-kcsan kselftest-kcsan kunit-uml-smp kselftest-uml-smp-2 kselftest-uml-smp-4' $(VM)/run-tests.sh
+	@SUITES='kunit-kcsan kselftest-kcsan kunit-uml-smp kselftest-uml-smp-2 kselftest-uml-smp-4' selftests/run/run-tests.sh
 
 soak:
-	@$(VM)/soak.sh
+	@selftests/run/soak.sh
 
 soak-cluster:
-	@SUITES=cluster-soak $(VM)/run-tests.sh
+	@SUITES=cluster-soak selftests/run/run-tests.sh
 
 coverage:
-	@$(VM)/coverage.sh
+	@selftests/run/coverage.sh
 
 mutants:
 	@selftests/mutants/run.sh
 
 check:
-	@$(VM)/checks.sh
+	@selftests/check/checks.sh
 
 bench:
-	@$(VM)/bench.sh
+	@selftests/bench/bench.sh
 
 bench-compare:
-	@$(VM)/bench-compare.sh
+	@selftests/bench/bench-compare.sh
 
 bench-profile:
-	@$(VM)/bench-profile.sh
+	@selftests/bench/bench-profile.sh
 
 bench-keys:
-	@PARTS=keys $(VM)/bench.sh
+	@PARTS=keys selftests/bench/bench.sh
 
 bench-shell:
-	@PARTS=shell $(VM)/bench.sh
+	@PARTS=shell selftests/bench/bench.sh
 
 bench-python:
-	@PARTS=python $(VM)/bench.sh
+	@PARTS=python selftests/bench/bench.sh
 
 bench-cluster:
-	@PARTS=cluster $(VM)/bench.sh
+	@PARTS=cluster selftests/bench/bench.sh
 
 demo:
-	@$(VM)/demo.sh
+	@selftests/machine/demo.sh
 
 demo-cluster:
-	@$(VM)/demo.sh cluster
+	@selftests/machine/demo.sh cluster
 
 shell:
-	@$(VM)/shell.sh
+	@selftests/machine/shell.sh
 
 clean:
 	rm -rf $(BUILD)

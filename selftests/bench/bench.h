@@ -3,7 +3,7 @@
  * Shared by kwq's benchmarks.
  *
  * They run on a machine with one processor whose clock counts instructions: see
- * selftests/vm/bench.sh. Such results are the same in every run, so they can be
+ * selftests/bench/bench.sh. Such results are the same in every run, so they can be
  * compared. They do not include cache misses and processors that wait for each other.
  *
  * Each subject has a file of its own with an array of benchmarks; main.c runs them.

@@ -20,7 +20,7 @@
  *                                         acknowledged
  *   checker show FILE                     print the counters
  *   checker verdict FILE [quiet]          exit with 1 if a rule is broken; quiet: no faults
- *   checker speed FILE                    how fast the machine works, of ../vm/pace.h
+ *   checker speed FILE                    how fast the machine works, of ../machine/pace.h
  *
  * Options of add:
  *   --rate N      adds a second (0: as many as possible)
@@ -58,7 +58,7 @@
 
 #include <kwq.h>
 
-#include "../vm/pace.h"
+#include "../machine/pace.h"
 #include "store.h"
 
 #define NS_PER_S 1000000000ULL

@@ -12,7 +12,7 @@ TTL=${TTL:-6}
 MACHINES=${MACHINES:-m1 m2 m3}
 SERVERS='s1 s2 s3'
 RUN=${RUN:-/tmp/cluster}
-# The clock of ../vm/pace.h.
+# The clock of ../machine/pace.h.
 PACE=${PACE:-/run/kwq-pace}
 # The folder of the servers' disks. They sync each record, as docs/cluster.md says: otherwise a server that is killed may lose
 # records that it had in its own memory.
@@ -110,7 +110,7 @@ say() {
 	echo "# $(now) s: $*"
 }
 
-# Seconds of the clock that is as slow as the machine, of ../vm/pace.h.
+# Seconds of the clock that is as slow as the machine, of ../machine/pace.h.
 paced() {
 	od -An -tu4 -N4 "$PACE" | awk '{ printf "%d\n", $1 / 1000 }'
 }

@@ -19,10 +19,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../vm/pace.h"
+#include "../machine/pace.h"
 #include "store.h"
 
-/* As of ../vm/within.c: the time on an idle processor of 2.9 GHz. */
+/* As of ../machine/within.c: the time on an idle processor of 2.9 GHz. */
 #define PACE_STEPS 10000000UL
 #define PACE_OUGHT 0.014
 

@@ -48,7 +48,7 @@ unsigned int store_stage(void);
 bool store_is_held(void);
 uint64_t store_left(uint64_t from, uint64_t to);
 
-/* serve.c: never returns. @port_file gets the port, @pace_file a clock: see ../vm/pace.h. */
+/* serve.c: never returns. @port_file gets the port, @pace_file a clock: see ../machine/pace.h. */
 void serve(const char *port_file, const char *pace_file);
 
 #endif

@@ -44,7 +44,7 @@
 
 #include <linux/kwq.h>
 
-#include "../vm/pace.h"
+#include "../machine/pace.h"
 
 /*
  * The clock, in seconds, by which the harness ends a test that hangs. In the test VM it

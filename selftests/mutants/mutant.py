@@ -40,14 +40,14 @@ HEAD = ('class', 'suite', 'finds')
 MODULE = ('Kbuild', 'kmod', 'uapi')
 FOLDERS = {
     'host': ('kmod/core', 'kmod/keyed/board_key.h', 'uapi', 'userspace'),
-    'model': ('kmod/core', 'uapi', 'selftests/model'),
-    'kunit-debug': (*MODULE, 'selftests/vm/debug.config', 'selftests/vm/init.c'),
-    'kunit-uml': (*MODULE, 'selftests/vm/uml.config'),
+    'model': ('kmod/core', 'uapi', 'selftests/models/core'),
+    'kunit-debug': (*MODULE, 'selftests/machine/debug.config', 'selftests/machine/init.c'),
+    'kunit-uml': (*MODULE, 'selftests/machine/uml.config'),
 }
-ALL_FOLDERS = (*MODULE, 'userspace', 'selftests/cluster', 'selftests/device', 'selftests/fuzz', 'selftests/vm/debug.config',
-               'selftests/vm/init.c')
-COMMON = ('selftests/vm/results.py', 'selftests/vm/run-tests.sh', 'selftests/vm/boot.sh', 'selftests/vm/initramfs.sh',
-          'selftests/vm/kernel.sh')
+ALL_FOLDERS = (*MODULE, 'userspace', 'selftests/cluster', 'selftests/device', 'selftests/fuzz', 'selftests/machine/debug.config',
+               'selftests/machine/init.c')
+COMMON = ('selftests/run/results.py', 'selftests/run/run-tests.sh', 'selftests/machine/boot.sh', 'selftests/machine/initramfs.sh',
+          'selftests/machine/kernel.sh')
 # Packages: compilers, the emulator, and what kernels are built from.
 PACKAGES = ('gcc', 'clang', 'golang-go', 'python3', 'qemu-system-x86', 'linux-source-*', 'nats-server')
 
@@ -68,7 +68,7 @@ def fingerprint(suite):
 HOST_PROGRAM = re.compile(r'\b(?:cluster|test|unit)-[a-z-]+')
 
 # Where tests are. A test is found by the word that its path contains, and what all tests of its folder use by SHARED.
-TEST_FOLDERS = ('kmod/tests', 'selftests/cluster', 'selftests/device', 'selftests/model', 'userspace/go', 'userspace/python/test',
+TEST_FOLDERS = ('kmod/tests', 'selftests/cluster', 'selftests/device', 'selftests/models/core', 'userspace/go', 'userspace/python/test',
                 'userspace/test')
 SHARED = re.compile(r'\.h$|/tap\.|/(?:form|thread|keyed_ops|core_check)\.c$')
 

@@ -3,7 +3,7 @@
 #
 # Plants bugs in copies of this checkout, one at a time in each, and runs the suite that must find each. A bug is found if the
 # module builds with it and the test named in its file fails; see mutant.py. The table of results goes to
-# build/mutants.txt. The bugs of the shell's model are in selftests/spin/mutants.
+# build/mutants.txt. The bugs of the shell's model are in selftests/models/spin/mutants.
 #
 # The cache has a record of the bugs that were found. A bug in it is not planted again until its file changes, or a source that
 # it changes, or the test that finds it. So a run that was stopped goes on where it was.
@@ -15,7 +15,7 @@
 # TAP=1                       TAP on stdout instead of the table
 #
 # shellcheck disable=SC2317 # take_withouts and take_mutants are called by their names
-. "$(dirname "$0")/../vm/common.sh"
+. "$(dirname "$0")/../machine/common.sh"
 
 HERE=$TOP/selftests/mutants
 WORK=$BUILD/mutants
@@ -69,7 +69,7 @@ run_suite() {
 		SUITES="$2" PROGRAMS="${*:3}" TESTS="${*:3}" KUNIT="${3:-}" \
 		UML_SECONDS=$((25 * ${patience:-1})) PROGRAM_SECONDS=$((100 * ${patience:-1})) \
 		MACHINE_SECONDS=$((300 * ${patience:-1})) \
-		"$tree/selftests/vm/run-tests.sh" >"$WORK/$copy/said" 2>&1 </dev/null || status=$?
+		"$tree/selftests/run/run-tests.sh" >"$WORK/$copy/said" 2>&1 </dev/null || status=$?
 	rm -rf "$1"
 	cp -r "$tree/build/logs" "$1"
 	cp "$WORK/$copy/said" "$1/run-tests.log"
@@ -186,14 +186,14 @@ done < <("$HERE/mutant.py" list "${mutants[@]}")
 progress "$(wc -l <"$WORK/unplanted") of ${#mutants[@]} mutants to plant; the others were found before, in the same source by the same test"
 
 # What all copies share is built before there are any: the kernels, and User-Mode Linux with its first kwq.
-"$VM/packages.sh" device host kernels model
-"$VM/kernel.sh" source >/dev/null
+"$SELFTESTS/machine/packages.sh" device host kernels model
+"$SELFTESTS/machine/kernel.sh" source >/dev/null
 awk '{ print $3 }' "$WORK/unplanted" | sort -u | while read -r suite; do
 	case $suite in
-	kunit-uml) "$VM/kernel.sh" uml ;;
-	*-debug) "$VM/kernel.sh" debug ;;
-	host) "$VM/unpacked.sh" trixie nats-server && "$VM/unpacked.sh" host nats-server && "$VM/unpacked.sh" host prometheus ;;
-	*-stock | cluster-*) "$VM/kernel.sh" stock ;;
+	kunit-uml) "$SELFTESTS/machine/kernel.sh" uml ;;
+	*-debug) "$SELFTESTS/machine/kernel.sh" debug ;;
+	host) "$SELFTESTS/machine/unpacked.sh" trixie nats-server && "$SELFTESTS/machine/unpacked.sh" host nats-server && "$SELFTESTS/machine/unpacked.sh" host prometheus ;;
+	*-stock | cluster-*) "$SELFTESTS/machine/kernel.sh" stock ;;
 	esac </dev/null >/dev/null
 done
 awk '

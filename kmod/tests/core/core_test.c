@@ -38,7 +38,7 @@ struct core_test {
 	struct kwq_item d;
 	struct kwq_member of_e;
 	struct kwq_item e;
-	/* for cases that selftests/model prints */
+	/* for cases that selftests/models/core prints */
 	struct kwq_group g, h;
 };
 

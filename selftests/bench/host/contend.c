@@ -2,7 +2,7 @@
 /*
  * The core under two threads of the host on two processors, which share its lock. This
  * measures the cost of memory between processors. A machine with one processor, or a
- * count of instructions, cannot show it. selftests/model/Makefile builds it.
+ * count of instructions, cannot show it. selftests/models/core/Makefile builds it.
  *
  *   contend [PREFIX]
  *

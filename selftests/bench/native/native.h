@@ -4,7 +4,7 @@
  * Linux). The host caches and predicts its code and data like those of any program.
  *
  * The kernel has two processors, which are threads of the host. Interrupts are a variable
- * here, see selftests/vm/uml-ipi.patch. Its memory has pages of 4 KiB, while a kernel on bare
+ * here, see selftests/machine/uml-ipi.patch. Its memory has pages of 4 KiB, while a kernel on bare
  * metal uses larger ones. Its clock, ktime_get(), is a call of the host's vDSO.
  * selftests/bench/host measures what the core alone costs two processors; selftests/bench
  * counts instructions.
