@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Reads the mutants of this folder, plants them and judges whether they were found.
 
+mutant.py names                 the names of all
 mutant.py list [NAME...]        key, name, suite, and programs or KUnit suites of these mutants, or of all. Those that
                                 change the same file follow each other. The key changes with the mutant, with a file that it
                                 changes, and with the test that finds it.
@@ -11,9 +12,9 @@ mutant.py plant NAME TREE       changes the sources in TREE
 mutant.py judge NAME RESULTS    prints the test that found it, from the results of its suite
 mutant.py table LINES           prints the lines as columns
 
-A mutant is a file NAME.diff, which begins with
+There is a file for each folder of sources, such as kmod-core.diff. A mutant begins in it with
 
-    # SPDX-License-Identifier: GPL-2.0-only
+    mutant: its name
     class: the class of bug
     suite: the suite of run-tests.sh that finds it, and the programs of a kselftests suite
     finds: a regular expression; a failure of the suite must match it
@@ -79,11 +80,28 @@ def test_files():
             if path.is_file() and '__pycache__' not in path.parts}
 
 
+@functools.cache
+def texts():
+    """The text of each mutant, by name."""
+    found = {}
+    for path in sorted(HERE.glob('*.diff')):
+        _, *mutants = re.split(r'^mutant: ', path.read_text(), flags=re.M)
+        for text in mutants:
+            name, _, text = text.partition('\n')
+            if name in found:
+                raise ValueError(f'{path.name}: there are two mutants {name}')
+            # An empty line stands before the next one.
+            found[name] = text.rstrip('\n') + '\n'
+    return found
+
+
 class Mutant:
     def __init__(self, name):
         self.name = name
         self.hunks = []     # file, text before, text after
-        self.text = (HERE / f'{name}.diff').read_text()
+        if name not in texts():
+            raise ValueError(f'there is no mutant {name}')
+        self.text = texts()[name]
         head, *hunks = re.split(r'^--- ', self.text, flags=re.M)
         for word in HEAD:
             match = re.search(rf'^{word}: (.*)$', head, re.M)
@@ -174,21 +192,19 @@ def kunit_cases(tree):
             yield from ((suite, case) for case in re.findall(r'\bKUNIT_CASE\w*\((\w+)', listed[1]))
 
 
-def names():
-    return sorted(path.stem for path in HERE.glob('*.diff'))
-
-
 def main():
     command, *args = sys.argv[1:]
-    if command == 'list':
-        mutants = [Mutant(name) for name in args or names()]
+    if command == 'names':
+        print(*sorted(texts()), sep='\n')
+    elif command == 'list':
+        mutants = [Mutant(name) for name in args or texts()]
         for mutant in sorted(mutants, key=lambda it: (it.chosen().split()[0], it.hunks[0][0], it.chosen())):
             print(mutant.key(), mutant.name, mutant.chosen())
     elif command == 'sources':
         print(fingerprint(args[0]))
     elif command == 'check':
         tests = set(kunit_cases(args[0]))
-        for name in names():
+        for name in texts():
             try:
                 mutant = Mutant(name)
                 mutant.plant(args[0])
@@ -203,6 +219,7 @@ def main():
             (Path(args[1]) / file).write_text(text)
     elif command == 'table':
         rows = [line.split('\t') for line in Path(args[0]).read_text().splitlines()]
+        rows = [[name, kind or Mutant(name).kind, *others] for name, kind, *others in rows]
         rows.insert(0, ['mutant', 'class of bug', 'suite', 'found', 'seconds', 'by'])
         widths = [max(map(len, column)) for column in zip(*rows)]
         for row in rows:

@@ -5,8 +5,9 @@
 # module builds with it and the test named in its file fails; see mutant.py. The table of results goes to
 # build/mutants.txt. The bugs of the shell's model are in selftests/models/spin/mutants.
 #
-# The cache has a record of the bugs that were found. A bug in it is not planted again until its file changes, or a source that
-# it changes, or the test that finds it. So a run that was stopped goes on where it was.
+# The file `found` has a line for each bug that was found: its key, its name, and the day. Such a bug is not planted again until its
+# text changes, or a source that it changes, or the test that finds it. So a run that was stopped goes on where it was, on another
+# machine as well if the file was committed.
 #
 # MUTANTS='early-ready* ...'  only these
 # MUTANTS=short               the quick ones that `make test-long` plants, as proof that mutants are still found
@@ -19,12 +20,13 @@
 
 HERE=$TOP/selftests/mutants
 WORK=$BUILD/mutants
-FOUND=$CACHE/mutants-found
+FOUND=$HERE/found
+PASSED=$CACHE/mutants-passed
 SHORT='duplicate-hand-out lost-wakeup-unfetch timer-after-free'
 
 read -ra patterns <<<"${MUTANTS:-*}"
 # A proof that bugs are found now is no record of it.
-[ "${MUTANTS:-}" != short ] || { read -ra patterns <<<"$SHORT" && AGAIN=1; }
+[ "${MUTANTS:-}" != short ] || { read -ra patterns <<<"$SHORT" && AGAIN=1 && FOUND=$WORK/found; }
 
 # Makes the copy $copy, with a cache of its own for the kernel that is built from the copy's sources. It shares the others.
 make_copy() {
@@ -35,7 +37,7 @@ make_copy() {
 	for file in "$CACHE"/*; do
 		name=${file##*/}
 		case $name in
-		lock-* | "${FOUND##*/}" | seconds | *.part) ;;
+		lock-* | "${PASSED##*/}" | seconds | *.part) ;;
 		uml-tree-*)
 			[ ! -d "$cache/kwq/$name" ] || continue
 			# Nothing writes the files of a kernel's source, so the copies share them.
@@ -82,11 +84,11 @@ without() {
 	local key patience=5
 
 	key=$(printf '%s\n' "$@" "$("$HERE/mutant.py" sources "$1")" | sha256sum | cut -c 1-20)
-	! grep -q "^$key " "$FOUND" || return 0
+	! grep -q "^$key " "$PASSED" || return 0
 	progress "without a bug: $1"
 	fresh_tree
 	if run_suite "$WORK/without-$1" "$@"; then
-		printf '%s %s passes\n' "$key" "$1" >>"$FOUND"
+		printf '%s %s\n' "$key" "$1" >>"$PASSED"
 	else
 		tail -n 20 "$WORK/$copy/said" >&2
 		echo "$1" >>"$WORK/failed"
@@ -137,7 +139,7 @@ take_mutants() {
 		IFS=$'\t' read -r name _ _ found _ by <<<"$line"
 		lock_lines
 		printf '%s\n' "$line" >>"$WORK/lines"
-		[ "$found" = NO ] || printf '%s %s\n' "$key" "$line" >>"$FOUND"
+		[ "$found" = NO ] || printf '%s %s %(%F)T\n' "$key" "$name" -1 >>"$FOUND"
 		progress "$(wc -l <"$WORK/lines") of ${#mutants[@]}: $name$([ "$found" = yes ] || printf ' NOT FOUND: %s' "$by")"
 		exec 7>&-
 	done
@@ -161,8 +163,7 @@ in_copies() {
 
 [ -z "$("$HERE/mutant.py" check "$TOP")" ] || die "$("$HERE/mutant.py" check "$TOP")"
 mutants=()
-for file in "$HERE"/*.diff; do
-	name=$(basename "$file" .diff)
+for name in $("$HERE/mutant.py" names); do
 	for pattern in "${patterns[@]}"; do
 		# shellcheck disable=SC2053 # it is a pattern
 		[[ $name != $pattern ]] || mutants+=("$name")
@@ -172,13 +173,13 @@ done
 
 lock_build
 mkdir -p "$WORK" "$CACHE"
-touch "$FOUND"
+touch "$FOUND" "$PASSED"
 : >"$WORK/lines"
 : >"$WORK/unplanted"
 : >"$WORK/failed"
 while read -r key name words; do
-	if [ -z "${AGAIN:-}" ] && line=$(grep -m 1 "^$key " "$FOUND"); then
-		printf '%s\n' "${line#* }" >>"$WORK/lines"
+	if [ -z "${AGAIN:-}" ] && line=$(grep "^$key $name " "$FOUND"); then
+		printf '%s\t\t%s\tyes\t\ton %s\n' "$name" "$words" "${line##* }" >>"$WORK/lines"
 	else
 		printf '%s %s %s\n' "$key" "$name" "$words" >>"$WORK/unplanted"
 	fi
@@ -213,6 +214,10 @@ awk '
 in_copies take_withouts "$WORK/suites"
 [ ! -s "$WORK/failed" ] || die "fails without a bug: $(xargs <"$WORK/failed")"
 in_copies take_mutants "$WORK/unplanted"
+
+# The last line of each counts.
+tac "$FOUND" | awk '!seen[$2]++' | sort -k 2,2 | join -1 2 -o 1.1,1.2,1.3 - <("$HERE/mutant.py" names | sort) >"$WORK/found.new"
+cp "$WORK/found.new" "$FOUND"
 
 status=0
 [ "$(awk -F '\t' '$4 == "yes"' "$WORK/lines" | wc -l)" = ${#mutants[@]} ] || status=1
