@@ -73,7 +73,7 @@ static void print_time(bool has, uint64_t ns)
 		printf(" %12s", "-");
 }
 
-static void print_age(uint64_t age)
+void print_age(uint64_t age)
 {
 	print_time(age != KWQ_AGE_UNKNOWN, age);
 }

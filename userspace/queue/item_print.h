@@ -26,10 +26,11 @@ int item_print_states(FILE *to, const struct kwq_listed *item, const char *separ
 uint64_t item_age(const struct kwq_listed *item);
 
 /*
- * An age that may be KWQ_AGE_UNKNOWN: as short_time(), and as a value of JSON. It is "-" and "null"
- * then.
+ * An age that may be KWQ_AGE_UNKNOWN: in a column of a row, as short_time(), and as a value of
+ * JSON. It is "-", "-" and "null" then.
  */
 enum { JSON_AGE_SIZE = 21 };
+void print_age(uint64_t age);
 const char *short_age(char to[SHORT_TIME_SIZE], uint64_t age);
 const char *json_age(char to[JSON_AGE_SIZE], uint64_t age);
 
