@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"kwq"
+	"kwq.example/kwq"
 )
 
 // TypedQueueConfig has the settings of NewTypedWithConfig.

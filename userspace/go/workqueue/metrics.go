@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"kwq"
+	"kwq.example/kwq"
 )
 
 // GaugeMetric is a number that goes up and down.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"kwq"
+	"kwq.example/kwq"
 )
 
 // A provider whose metrics can be read. With steps they take one step at a time.

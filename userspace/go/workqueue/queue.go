@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"kwq"
+	"kwq.example/kwq"
 )
 
 // Typed is a queue of items of type T. It has the methods of all of client-go's interfaces.
