@@ -15,6 +15,7 @@ import (
 
 // Typed is a queue of items of type T. It has the methods of all of client-go's interfaces.
 type Typed[T comparable] struct {
+	name    string
 	queue   *kwq.Queue
 	keys    keys[T]
 	limiter TypedRateLimiter[T] // nil: the kernel's
@@ -63,6 +64,10 @@ func newTyped[T comparable](config TypedRateLimitingQueueConfig[T], queue *kwq.Q
 			return nil, err
 		}
 		go q.metrics.run()
+	}
+	q.name = config.Name
+	if q.name != "" {
+		noteOpen(q.name, q)
 	}
 	return q, nil
 }
@@ -339,6 +344,7 @@ func (q *Typed[T]) ShuttingDown() bool {
 // Close ends the work of this process and closes the queue. Items that it still holds go back to the queue, which a queue of this
 // process alone does not outlive. A queue that was given by Options.Queue stays open.
 func (q *Typed[T]) Close() error {
+	noteClosed(q.name, q)
 	q.metrics.stop()
 	q.mutex.Lock()
 	q.down = true
