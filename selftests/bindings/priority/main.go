@@ -286,8 +286,11 @@ func (p *pair[T]) stepTo(next time.Duration) {
 	}
 }
 
-// takeAll gets all that is ready from both queues. Items of one priority may come in any order.
+// takeAll gets all that is ready from both queues. Items of one priority may come in any order. After a shut down nothing comes.
 func (p *pair[T]) takeAll() {
+	if p.down {
+		return
+	}
 	var real, kwq []string
 	for n := p.available(); n > 0 && p.failed == ""; n-- {
 		a, priorityA, _ := p.real.GetWithPriority()
@@ -346,7 +349,7 @@ func (p *pair[T]) blockedGet(item T) {
 func (p *pair[T]) done(i int) {
 	item := p.held[i]
 	s := p.states[item]
-	if s.ready && !p.down {
+	if s.ready {
 		p.takeAll() // C2
 	}
 	p.held = append(p.held[:i], p.held[i+1:]...)
