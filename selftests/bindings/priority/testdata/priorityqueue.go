@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,6 +46,8 @@ type priorityqueue[T comparable] struct {
 	options Opts[T]
 	opened  sync.Once
 	queue   *workqueue.PriorityQueue[T, AddOpts]
+	// How many items there may be.
+	pending atomic.Int64
 	// The clock is the test's. Of an item that waits, the test is told by a call of tick.
 	manual bool
 	last   time.Time
@@ -144,13 +147,14 @@ func (q *priorityqueue[T]) check(err error) {
 
 // report reports the metrics, which the tests read without a call. With many items that takes long, and tells nothing new.
 func (q *priorityqueue[T]) report() {
-	if stat, err := q.queue.Queue().Stat(); err == nil && stat.Items < 100 {
+	if q.pending.Load() < 100 {
 		q.queue.ReportMetrics()
 	}
 }
 
 func (q *priorityqueue[T]) AddWithOpts(o AddOpts, items ...T) {
 	q.open().AddWithOpts(o, items...)
+	q.pending.Add(int64(len(items)))
 	q.report()
 	if q.manual && (o.After > 0 || o.RateLimited) {
 		select {
@@ -162,6 +166,7 @@ func (q *priorityqueue[T]) AddWithOpts(o AddOpts, items ...T) {
 
 func (q *priorityqueue[T]) GetWithPriority() (item T, priority int, shutdown bool) {
 	item, priority, shutdown = q.open().GetWithPriority()
+	q.pending.Add(-1)
 	q.report()
 	return item, priority, shutdown
 }
