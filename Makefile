@@ -88,7 +88,8 @@ test-packages:
 	@SUITES=packages selftests/run/run-tests.sh
 
 test-bindings:
-	@SUITES='bindings-trixie bindings-sid' selftests/run/run-tests.sh
+	@SUITES='bindings-trixie bindings-sid bindings-controller-runtime' \
+		CONTROLLER_RUNTIME='$(abspath $(CONTROLLER_RUNTIME))' selftests/run/run-tests.sh
 
 test-cluster:
 	@SUITES='cluster-rules cluster-faults cluster-power' selftests/run/run-tests.sh
@@ -167,6 +168,7 @@ help:
 	@echo '  make soak SOAK=30   all random tests, for this many minutes'
 	@echo '  make test-packages  the Debian packages, in a clean Debian (as root)'
 	@echo '  make test-bindings  the Go package beside the real client-go, of Debian 13 and of unstable'
+	@echo '                  (CONTROLLER_RUNTIME=DIR: also beside the priority queue of a checkout of controller-runtime)'
 	@echo '  make test-cluster   a queue on three machines, with three servers of NATS, their faults, and power cuts'
 	@echo '  make test-long      more of them, which takes another half an hour'
 	@echo '  make test-races     the tests of concurrency, on a kernel that looks for data races'

@@ -38,8 +38,8 @@ import (
 	"k8s.io/utils/clock"
 	fake "k8s.io/utils/clock/testing"
 
-	"kwq"
-	"kwq/workqueue"
+	"kwq.example/kwq"
+	"kwq.example/kwq/workqueue"
 )
 
 // The compiler checks that kwq's queue has the interfaces of the real client-go, and that limiters fit both ways.

@@ -7,6 +7,8 @@
 #
 # GOPATH begins with a folder in build/, in which the Go module of this checkout stands under its own name. So COMMAND can
 # import both. Without a COMMAND it prints the versions.
+#
+#   CONTROLLER_RUNTIME=DIR  a checkout of controller-runtime, of which Debian has no package, which COMMAND can import, too
 . "$(dirname "$0")/common.sh"
 . "$SELFTESTS/machine/apt.sh"
 
@@ -17,6 +19,9 @@ trixie | sid) shift ;;
 esac
 
 CLIENT_GO=golang-k8s-client-go-dev
+# controller-runtime's metrics need these, beside what client-go needs.
+PROMETHEUS=(golang-github-prometheus-{client-golang,client-model,common,otlptranslator,procfs}-dev golang-github-beorn7-perks-dev
+	golang-github-cespare-xxhash-v2-dev)
 
 # Prints Go and client-go with all of their dependencies that are written in Go.
 go_packages() {
@@ -51,6 +56,13 @@ ln -sfnT "$TOP/userspace/go" "$gopath/src/$module"
 
 # The packages of Debian are for a GOPATH, not for modules.
 export GO111MODULE=off GOPATH=$gopath:$dir/usr/share/gocode GOCACHE=$BUILD/bindings/cache-$suite
+if [ -n "${CONTROLLER_RUNTIME:-}" ]; then
+	[ -d "$CONTROLLER_RUNTIME/pkg/controller/priorityqueue" ] ||
+		die "CONTROLLER_RUNTIME=$CONTROLLER_RUNTIME is no checkout of controller-runtime 0.23 or newer"
+	mkdir -p "$gopath/src/sigs.k8s.io"
+	ln -sfnT "$(realpath "$CONTROLLER_RUNTIME")" "$gopath/src/sigs.k8s.io/controller-runtime"
+	GOPATH+=:$("$SELFTESTS/machine/unpacked.sh" "$suite" "${PROMETHEUS[@]}")/usr/share/gocode
+fi
 export GOROOT=$dir/usr/lib/go GOTOOLCHAIN=local GOENV=off GOFLAGS=-buildvcs=false CGO_ENABLED=0
 export PATH=$GOROOT/bin:$PATH
 

@@ -16,6 +16,8 @@
 #   go        the tests of the Go packages, in /go, and the program that runs them, in /kselftest
 #   bindings-trixie, bindings-sid
 #             selftests/bindings with the client-go of that release of Debian, in /kselftest
+#   bindings-controller-runtime
+#             selftests/bindings/priority with controller-runtime of the folder CONTROLLER_RUNTIME, in /kselftest and /bindings
 #   kunit     the KUnit suites, in the module
 #   queue     the module without the device
 #   bench     selftests/bench, as /kwq_bench.ko, and its programs, in /bench
@@ -241,6 +243,10 @@ for content in "$@"; do
 		cp "$userspace/test/go-$goarch"/* "$root/go"
 		cp "$TOP/userspace/test/device-go" "$root/kselftest/go"
 		cp "$TOP/userspace/test/device-go-controller" "$root/kselftest/go-controller"
+		;;
+	bindings-controller-runtime)
+		# The newest release needs the newest Go.
+		logged "$content" "$SELFTESTS/machine/client-go.sh" sid "$TOP/selftests/bindings/priority/build" "$root" "$BUILD/bindings/priority"
 		;;
 	bindings-*)
 		mkdir -p "$root/kselftest"

@@ -279,6 +279,14 @@ run() {
 		progress "client-go of ${1#bindings-} beside kwq"
 		machine "$1" kselftest stock "$1" kselftest "$PROGRAM_SECONDS" bindings
 		;;
+	bindings-controller-runtime)
+		if [ -z "${CONTROLLER_RUNTIME:-}" ]; then
+			results absent "$1" 'it did not run: CONTROLLER_RUNTIME=DIR names no checkout of controller-runtime'
+			return
+		fi
+		progress "controller-runtime's priority queue beside kwq"
+		machine "$1" kselftest stock "$1" kselftest "$PROGRAM_SECONDS" "${chosen:-@(priority|priority-upstream)}"
+		;;
 	cluster-rules)
 		progress "a queue on three machines"
 		MEMORY=3G machine "$1" kselftest stock cluster kselftest 1200 "$1"

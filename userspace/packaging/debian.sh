@@ -243,8 +243,8 @@ check_go() {
 	# shellcheck disable=SC2016 # for the inner shell
 	inside sh -c 'cd /root/program && export GOFLAGS=-buildvcs=false GOPROXY=off GOPATH=$PWD/path GOCACHE=$PWD/cache &&
 		GO111MODULE=off GOPATH=/usr/share/gocode go build -o gopath . &&
-		go mod init example.test && go mod edit -require kwq@v0.0.0 -replace kwq=/usr/share/gocode/src/kwq && go build -o module . &&
-		test -x gopath && test -x module'
+		go mod init example.test && go mod edit -require "$1@v0.0.0" -replace "$1=/usr/share/gocode/src/$1" && go build -o module . &&
+		test -x gopath && test -x module' sh "$(sed -n 's/^module //p' "$TOP/userspace/go/go.mod")"
 	rm -rf "$ROOT/root/program"
 }
 

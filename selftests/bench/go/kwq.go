@@ -6,8 +6,8 @@ import (
 	"context"
 	"time"
 
-	"kwq"
-	"kwq/workqueue"
+	"kwq.example/kwq"
+	"kwq.example/kwq/workqueue"
 
 	"peer/measure"
 )

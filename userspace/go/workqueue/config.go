@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"kwq"
+	"kwq.example/kwq"
 )
 
 // TypedQueueConfig has the settings of NewTypedWithConfig.
@@ -89,18 +89,21 @@ func NewTypedRateLimitingQueueWithConfig[T comparable](limiter TypedRateLimiter[
 //
 // The limiter is the one that controller-runtime passes, and works in this process. A nil limiter works in the kernel.
 func NewQueue[T comparable, L TypedRateLimiter[T], Q TypedRateLimitingInterface[T]](name string, limiter L) Q {
-	var l TypedRateLimiter[T]
-
-	if any(limiter) != nil {
-		l = limiter
-	}
-	q := must(Open(l, TypedRateLimitingQueueConfig[T]{Name: name}))
+	q := must(Open(limiterOf[T](limiter), TypedRateLimitingQueueConfig[T]{Name: name}))
 	as, ok := any(q).(Q)
 	if !ok {
 		panic(fmt.Sprintf("kwq: NewQueue cannot return %v: ask for TypedRateLimitingInterface or *Typed",
 			reflect.TypeOf((*Q)(nil)).Elem()))
 	}
 	return as
+}
+
+// limiterOf returns nil for a nil limiter of any type of interface.
+func limiterOf[T comparable, L TypedRateLimiter[T]](limiter L) TypedRateLimiter[T] {
+	if any(limiter) == nil {
+		return nil
+	}
+	return limiter
 }
 
 func must[T any](value T, err error) T {
@@ -118,6 +121,12 @@ func must[T any](value T, err error) T {
 //
 // A type of items without a codec (ErrNoCodec) is possible in a queue that belongs to this process.
 func Open[T comparable](limiter TypedRateLimiter[T], config TypedRateLimitingQueueConfig[T]) (*Typed[T], error) {
+	return openWith(limiter, config, nil)
+}
+
+// openWith returns a queue; with levels, one for priorities.
+func openWith[T comparable](limiter TypedRateLimiter[T], config TypedRateLimitingQueueConfig[T],
+	levels *levels) (*Typed[T], error) {
 	o := config.Options
 	shared := o.Queue != nil || config.Name != "" && !o.Private
 	if o.Queue != nil && (o.Create != nil || config.Clock != 0) {
@@ -146,6 +155,9 @@ func Open[T comparable](limiter TypedRateLimiter[T], config TypedRateLimitingQue
 	if err == nil {
 		err = configure(queue, kernel)
 	}
+	if err == nil && levels != nil {
+		levels.values, err = hasValues(queue)
+	}
 	if err != nil {
 		if o.Queue == nil {
 			queue.Close()
@@ -155,7 +167,7 @@ func Open[T comparable](limiter TypedRateLimiter[T], config TypedRateLimitingQue
 	if kernel != nil {
 		limiter = nil
 	}
-	q, err := newTyped(config, queue, codec, limiter, shared)
+	q, err := newTyped(config, queue, codec, limiter, levels, shared)
 	if err != nil && o.Queue == nil {
 		queue.Close()
 	}
@@ -197,6 +209,11 @@ func hasClock(queue *kwq.Queue, clock kwq.Clock) error {
 			queue.Name())
 	}
 	return err
+}
+
+func hasValues(queue *kwq.Queue) (bool, error) {
+	stat, err := queue.Stat()
+	return err == nil && stat.HasValues, err
 }
 
 // configure gives a queue that existed the limiter.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"kwq"
+	"kwq.example/kwq"
 )
 
 // needsDevice skips a test on a machine without the module.

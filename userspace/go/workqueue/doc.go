@@ -12,6 +12,10 @@ import and where it makes its queue:
 A queue with a name is shared by all processes that name it. It stays when they end, and it hands the items of a dead process to
 another. A queue without a name belongs to its process. The package imports nothing but package kwq.
 
+A controller of controller-runtime, whose queue has priorities, sets one option:
+
+	options.NewQueue = workqueue.NewPriorityQueue[priorityqueue.AddOpts]
+
 # Differences from client-go
 
 docs/go.md explains what sharing changes for a controller, and docs/client-go.md has the differences of kwq. In short:

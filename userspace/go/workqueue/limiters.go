@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"kwq"
+	"kwq.example/kwq"
 )
 
 // Limiter has the parameters of limiters that the kernel can carry out. A queue that is created with one has its limiters in

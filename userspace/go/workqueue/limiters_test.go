@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"kwq"
+	"kwq.example/kwq"
 )
 
 // When returns the first delays of an item.

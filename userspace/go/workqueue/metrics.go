@@ -3,10 +3,11 @@
 package workqueue
 
 import (
+	"reflect"
 	"sync"
 	"time"
 
-	"kwq"
+	"kwq.example/kwq"
 )
 
 // GaugeMetric is a number that goes up and down.
@@ -41,6 +42,19 @@ type MetricsProvider interface {
 	NewRetriesMetric(name string) CounterMetric
 }
 
+// PriorityGaugeMetric is a number for each priority.
+type PriorityGaugeMetric interface {
+	Inc(priority int)
+	Dec(priority int)
+}
+
+// PriorityMetricsProvider is a MetricsProvider with a depth for each priority. A [PriorityQueue] uses it in place of NewDepthMetric.
+type PriorityMetricsProvider interface {
+	MetricsProvider
+	// NewDepthMetricWithPriority may return nil. Then there is a depth for all priorities.
+	NewDepthMetricWithPriority(name string) PriorityGaugeMetric
+}
+
 // ProviderOf is a MetricsProvider that returns types of its own, for example client-go's.
 type ProviderOf[G GaugeMetric, C CounterMetric, H HistogramMetric, S SettableGaugeMetric] interface {
 	NewDepthMetric(name string) G
@@ -52,7 +66,8 @@ type ProviderOf[G GaugeMetric, C CounterMetric, H HistogramMetric, S SettableGau
 	NewRetriesMetric(name string) C
 }
 
-// Adapt makes a MetricsProvider of one that was written for client-go. Go before 1.21 wants the types named:
+// Adapt makes a MetricsProvider of one that was written for client-go. If that has the method NewDepthMetricWithPriority of
+// controller-runtime's, a [PriorityQueue] calls it. Go before 1.21 wants the types named:
 //
 //	workqueue.Adapt[clientgo.GaugeMetric, clientgo.CounterMetric, clientgo.HistogramMetric, clientgo.SettableGaugeMetric](p)
 func Adapt[G GaugeMetric, C CounterMetric, H HistogramMetric, S SettableGaugeMetric](
@@ -95,6 +110,18 @@ func (a adapted[G, C, H, S]) NewRetriesMetric(name string) CounterMetric {
 	return a.provider.NewRetriesMetric(name)
 }
 
+// NewDepthMetricWithPriority calls the provider's method of that name. controller-runtime has its result's type in an internal
+// package, so no interface here can have the method, and reflection finds it.
+func (a adapted[G, C, H, S]) NewDepthMetricWithPriority(name string) PriorityGaugeMetric {
+	method := reflect.ValueOf(a.provider).MethodByName("NewDepthMetricWithPriority")
+	if !method.IsValid() || method.Type().NumIn() != 1 || method.Type().NumOut() != 1 ||
+		method.Type().In(0) != reflect.TypeOf(name) {
+		return nil
+	}
+	gauge, _ := method.Call([]reflect.Value{reflect.ValueOf(name)})[0].Interface().(PriorityGaugeMetric)
+	return gauge
+}
+
 var (
 	globalMutex    sync.Mutex
 	globalProvider MetricsProvider
@@ -131,6 +158,13 @@ type metrics struct {
 	reported              *kwq.Stat
 	stat                  func() (*kwq.Stat, error)
 
+	// Of a priority queue whose provider has a depth for each priority; the depth above is nil then.
+	depthOf        PriorityGaugeMetric
+	reportedDepths map[int]int
+	depths         func() (map[int]int, error)
+	// The depths are counted again at this time, because that lists all ready keys.
+	listAt time.Time
+
 	// Protects all that follows, and what was reported.
 	mutex sync.Mutex
 	// The queue is shut down, so the reports end when it is empty.
@@ -140,13 +174,14 @@ type metrics struct {
 	stopped chan struct{}
 }
 
-func newMetrics(provider MetricsProvider, name string, stat func() (*kwq.Stat, error)) (*metrics, error) {
+// newMetrics begins reports. depths returns the depth of each priority, or is nil.
+func newMetrics(provider MetricsProvider, name string, stat func() (*kwq.Stat, error),
+	depths func() (map[int]int, error)) (*metrics, error) {
 	first, err := stat()
 	if err != nil {
 		return nil, err
 	}
 	m := &metrics{
-		depth:        provider.NewDepthMetric(name),
 		adds:         provider.NewAddsMetric(name),
 		latency:      provider.NewLatencyMetric(name),
 		workDuration: provider.NewWorkDurationMetric(name),
@@ -156,6 +191,15 @@ func newMetrics(provider MetricsProvider, name string, stat func() (*kwq.Stat, e
 		reported:     first,
 		stat:         stat,
 		stopped:      make(chan struct{}),
+
+		reportedDepths: map[int]int{},
+		depths:         depths,
+	}
+	if p, ok := provider.(PriorityMetricsProvider); ok && depths != nil {
+		m.depthOf = p.NewDepthMetricWithPriority(name)
+	}
+	if m.depthOf == nil {
+		m.depth = provider.NewDepthMetric(name)
 	}
 	return m, nil
 }
@@ -166,7 +210,7 @@ func (m *metrics) run() {
 	for {
 		select {
 		case <-ticker.C:
-			m.update()
+			m.update(false)
 		case <-m.stopped:
 			return
 		}
@@ -181,7 +225,7 @@ func (m *metrics) endWhenEmpty() {
 	m.mutex.Lock()
 	m.ending = true
 	m.mutex.Unlock()
-	m.update()
+	m.update(true)
 }
 
 // stop reports the last changes. The queue must be open.
@@ -189,7 +233,7 @@ func (m *metrics) stop() {
 	if m == nil {
 		return
 	}
-	m.update()
+	m.update(true)
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.end()
@@ -202,32 +246,78 @@ func (m *metrics) end() {
 	}
 	m.ended = true
 	close(m.stopped)
-	move(m.depth, m.reportedDepth, 0)
+	if m.depthOf != nil {
+		m.moveDepths(nil)
+	} else {
+		move(m.depth, m.reportedDepth, 0)
+	}
 	m.unfinished.Set(0)
 	m.longest.Set(0)
 }
 
-// update reports what has changed since the last time. A queue that was closed meanwhile has no statistics.
-func (m *metrics) update() {
+// retry counts a delayed add that the kernel has not seen, because its key was ready.
+func (m *metrics) retry() {
+	if m != nil {
+		m.retries.Inc()
+	}
+}
+
+// update reports what has changed since the last time; with now, also what takes long to find out. A queue that was closed
+// meanwhile has no statistics.
+func (m *metrics) update(now bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 
-	now, err := m.stat()
+	stat, err := m.stat()
 	if err != nil || m.ended {
 		return
 	}
-	depth := now.Ready + now.Dirty
-	move(m.depth, m.reportedDepth, depth)
-	m.reportedDepth = depth
-	count(m.adds, now.Adds-m.reported.Adds)
-	count(m.retries, now.Retries-m.reported.Retries)
-	observe(m.latency, &m.reported.QueueDuration, &now.QueueDuration)
-	observe(m.workDuration, &m.reported.WorkDuration, &now.WorkDuration)
-	m.unfinished.Set(now.Unfinished.Seconds())
-	m.longest.Set(now.LongestRunning.Seconds())
-	m.reported = now
-	if m.ending && now.Ready == 0 && now.Processing == 0 {
+	m.updateDepth(stat.Ready+stat.Dirty, now)
+	count(m.adds, stat.Adds-m.reported.Adds)
+	count(m.retries, stat.Retries-m.reported.Retries)
+	observe(m.latency, &m.reported.QueueDuration, &stat.QueueDuration)
+	observe(m.workDuration, &m.reported.WorkDuration, &stat.WorkDuration)
+	m.unfinished.Set(stat.Unfinished.Seconds())
+	m.longest.Set(stat.LongestRunning.Seconds())
+	m.reported = stat
+	if m.ending && stat.Ready == 0 && stat.Processing == 0 {
 		m.end()
+	}
+}
+
+// A list of the depths takes at most one part in so many of the time.
+const listShare = 50
+
+// updateDepth reports the depth. Those of priorities need a list of all keys, unless there are none. The lock is held.
+func (m *metrics) updateDepth(depth uint64, now bool) {
+	if m.depthOf == nil {
+		move(m.depth, m.reportedDepth, depth)
+		m.reportedDepth = depth
+		return
+	}
+	start := time.Now()
+	if depth == 0 {
+		m.moveDepths(nil)
+	} else if now || !start.Before(m.listAt) {
+		if depths, err := m.depths(); err == nil {
+			m.moveDepths(depths)
+		}
+		end := time.Now()
+		m.listAt = end.Add(listShare * end.Sub(start))
+	}
+}
+
+// moveDepths reports the depth of each priority. The lock is held.
+func (m *metrics) moveDepths(depths map[int]int) {
+	for priority, n := range depths {
+		for ; m.reportedDepths[priority] < n; m.reportedDepths[priority]++ {
+			m.depthOf.Inc(priority)
+		}
+	}
+	for priority := range m.reportedDepths {
+		for ; m.reportedDepths[priority] > depths[priority]; m.reportedDepths[priority]-- {
+			m.depthOf.Dec(priority)
+		}
 	}
 }
 

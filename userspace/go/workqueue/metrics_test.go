@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"kwq"
+	"kwq.example/kwq"
 )
 
 // A provider whose metrics can be read. With steps they take one step at a time.
@@ -95,11 +95,11 @@ func TestMetrics(t *testing.T) {
 		// The queue existed before.
 		stat := &kwq.Stat{Adds: 1000, Retries: 50, Ready: 2, Dirty: 1}
 		var failure error
-		m, err := newMetrics(adaptedFor(p), "q", func() (*kwq.Stat, error) { s := *stat; return &s, failure })
+		m, err := newMetrics(adaptedFor(p), "q", func() (*kwq.Stat, error) { s := *stat; return &s, failure }, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.update()
+		m.update(true)
 		wantValue(t, p, "adds q", 0)
 		wantValue(t, p, "depth q", 3)
 
@@ -107,7 +107,7 @@ func TestMetrics(t *testing.T) {
 			Adds: 1007, Retries: 52, Ready: 1, Unfinished: 3 * time.Second, LongestRunning: 2 * time.Second,
 			WorkDuration: kwq.Histogram{Sum: time.Second, Counts: [11]uint64{6: 1}},
 		}
-		m.update()
+		m.update(true)
 		wantValue(t, p, "adds q", 7)
 		wantValue(t, p, "retries q", 2)
 		wantValue(t, p, "depth q", 1)
@@ -122,7 +122,7 @@ func TestMetrics(t *testing.T) {
 
 		failure = errors.New("closed")
 		stat = &kwq.Stat{Adds: 2000}
-		m.update()
+		m.update(true)
 		wantValue(t, p, "adds q", 7)
 		failure = nil
 		stat = &kwq.Stat{Adds: 1008, Retries: 52, WorkDuration: stat.WorkDuration}
@@ -136,7 +136,7 @@ func TestMetrics(t *testing.T) {
 
 	if _, err := newMetrics(adaptedFor(newProvider(true)), "q", func() (*kwq.Stat, error) {
 		return nil, kwq.ErrClosed
-	}); !errors.Is(err, kwq.ErrClosed) {
+	}, nil); !errors.Is(err, kwq.ErrClosed) {
 		t.Errorf("metrics of a closed queue: %v", err)
 	}
 	var none *metrics
@@ -205,23 +205,23 @@ func TestSetProvider(t *testing.T) {
 func TestMetricsEnd(t *testing.T) {
 	p := newProvider(true)
 	stat := &kwq.Stat{Ready: 1, Processing: 1, Unfinished: time.Second, LongestRunning: time.Second}
-	m, err := newMetrics(adaptedFor(p), "q", func() (*kwq.Stat, error) { now := *stat; return &now, nil })
+	m, err := newMetrics(adaptedFor(p), "q", func() (*kwq.Stat, error) { now := *stat; return &now, nil }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.endWhenEmpty()
 	*stat = kwq.Stat{Adds: 2, Processing: 1}
-	m.update()
+	m.update(true)
 	select {
 	case <-m.stopped:
 		t.Error("the reports ended before the work")
 	default:
 	}
 	*stat = kwq.Stat{Adds: 3}
-	m.update()
+	m.update(true)
 	<-m.stopped
 	*stat = kwq.Stat{Adds: 4, Ready: 5}
-	m.update()
+	m.update(true)
 	m.stop()
 	for name, want := range map[string]float64{"depth q": 0, "adds q": 3, "unfinished q": 0, "longest q": 0} {
 		if got := p.all[name].value; got != want {
@@ -231,7 +231,7 @@ func TestMetricsEnd(t *testing.T) {
 
 	p = newProvider(true)
 	*stat = kwq.Stat{Ready: 7}
-	if m, err = newMetrics(adaptedFor(p), "q", func() (*kwq.Stat, error) { now := *stat; return &now, nil }); err != nil {
+	if m, err = newMetrics(adaptedFor(p), "q", func() (*kwq.Stat, error) { now := *stat; return &now, nil }, nil); err != nil {
 		t.Fatal(err)
 	}
 	m.stop()

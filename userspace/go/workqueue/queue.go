@@ -10,18 +10,20 @@ import (
 	"sync"
 	"time"
 
-	"kwq"
+	"kwq.example/kwq"
 )
 
 // Typed is a queue of items of type T. It has the methods of all of client-go's interfaces.
 type Typed[T comparable] struct {
+	name    string
 	queue   *kwq.Queue
 	keys    keys[T]
 	limiter TypedRateLimiter[T] // nil: the kernel's
 	metrics *metrics            // nil: none
 	onError func(error)
-	owned   bool // Close closes the queue
-	local   bool // ShutDown ends only the work of this process
+	owned   bool    // Close closes the queue
+	local   bool    // ShutDown ends only the work of this process
+	levels  *levels // nil unless it is a priority queue
 
 	// Ends waiting Gets at a local shut down and at Close.
 	context context.Context
@@ -41,13 +43,14 @@ type Typed[T comparable] struct {
 }
 
 func newTyped[T comparable](config TypedRateLimitingQueueConfig[T], queue *kwq.Queue, codec Codec[T],
-	limiter TypedRateLimiter[T], shared bool) (*Typed[T], error) {
+	limiter TypedRateLimiter[T], levels *levels, shared bool) (*Typed[T], error) {
 	q := &Typed[T]{
 		queue:   queue,
 		limiter: limiter,
 		onError: config.Options.OnError,
 		owned:   config.Options.Queue == nil,
 		local:   shared && !config.Options.ShutDownAll,
+		levels:  levels,
 		held:    map[T]*kwq.Item{},
 	}
 	q.changed = sync.NewCond(&q.mutex)
@@ -59,10 +62,14 @@ func newTyped[T comparable](config TypedRateLimitingQueueConfig[T], queue *kwq.Q
 	}
 	if provider := providerOrGlobal(config.MetricsProvider); provider != nil && config.Name != "" {
 		var err error
-		if q.metrics, err = newMetrics(provider, config.Name, queue.Stat); err != nil {
+		if q.metrics, err = newMetrics(provider, config.Name, queue.Stat, q.depths()); err != nil {
 			return nil, err
 		}
 		go q.metrics.run()
+	}
+	q.name = config.Name
+	if q.name != "" {
+		noteOpen(q.name, q)
 	}
 	return q, nil
 }
@@ -116,6 +123,11 @@ func (q *Typed[T]) AddRateLimited(item T) {
 	}
 	result, err := q.queue.AddRateLimited(key)
 	q.added(item, key, counted, err)
+	q.checkDead(item, result)
+}
+
+// checkDead reports an add that left a dead letter as it is, because its event would be lost.
+func (q *Typed[T]) checkDead(item T, result kwq.AddResult) {
 	if result == kwq.Dead && q.Holding(item) == nil {
 		q.failed(fmt.Errorf("rate-limited add of %v: it is a dead letter, and stays one", item))
 	}
@@ -176,27 +188,33 @@ func (q *Typed[T]) Len() int {
 //
 // A key that is no item's becomes a dead letter, and OnError gets an ErrKey.
 func (q *Typed[T]) Get() (item T, shutdown bool) {
+	item, _, shutdown = q.take()
+	return item, shutdown
+}
+
+// take is Get, and returns the hand-out, too.
+func (q *Typed[T]) take() (item T, got *kwq.Item, shutdown bool) {
 	for q.begin() {
 		item, got, err := q.get()
 		q.end(item, got)
 		// OnError may drain, which waits for the calls under way. So it is called after the end of this one.
 		switch {
 		case err == nil:
-			return item, false
+			return item, got, false
 		case errors.Is(err, kwq.ErrShutDown), errors.Is(err, context.Canceled), errors.Is(err, kwq.ErrClosed):
 			var zero T
-			return zero, true
+			return zero, nil, true
 		case errors.Is(err, kwq.ErrRights):
 			var zero T
 			q.failed(err)
-			return zero, true
+			return zero, nil, true
 		}
 		q.failed(err)
 		if !errors.Is(err, ErrKey) {
 			q.pause(time.Second)
 		}
 	}
-	return item, true
+	return item, nil, true
 }
 
 // get returns an item with its hand-out. With an error there is no hand-out.
@@ -291,12 +309,23 @@ func (q *Typed[T]) ShutDown() {
 		// The work of this process can end nevertheless.
 		q.failed(fmt.Errorf("shut down of this process only: %w", err))
 	}
+	q.endHere()
+}
+
+// endHere ends the work of this process: Get returns shutdown from now on, and drains of this process end.
+func (q *Typed[T]) endHere() {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	q.down = true
 	q.downs++
 	q.cancel()
 	q.changed.Broadcast()
+}
+
+func (q *Typed[T]) isDown() bool {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	return q.down
 }
 
 // ShutDownWithDrain does what ShutDown does, and waits until no item is ready or held. In a shared queue it waits until this
@@ -325,10 +354,7 @@ func (q *Typed[T]) ShutDownWithDrain() {
 
 // ShuttingDown tells whether the queue was shut down, for all processes or for this one.
 func (q *Typed[T]) ShuttingDown() bool {
-	q.mutex.Lock()
-	down := q.down
-	q.mutex.Unlock()
-	if down {
+	if q.isDown() {
 		return true
 	}
 	down, err := q.queue.ShuttingDown()
@@ -339,17 +365,39 @@ func (q *Typed[T]) ShuttingDown() bool {
 // Close ends the work of this process and closes the queue. Items that it still holds go back to the queue, which a queue of this
 // process alone does not outlive. A queue that was given by Options.Queue stays open.
 func (q *Typed[T]) Close() error {
+	noteClosed(q.name, q)
 	q.metrics.stop()
-	q.mutex.Lock()
-	q.down = true
-	q.downs++
-	q.cancel()
-	q.changed.Broadcast()
-	q.mutex.Unlock()
+	q.endHere()
 	if !q.owned {
 		return nil
 	}
 	return q.queue.Close()
+}
+
+// ReportMetrics tells the provider of metrics what has changed. It is told each half second anyway.
+func (q *Typed[T]) ReportMetrics() {
+	if q.metrics != nil {
+		q.metrics.update(true)
+	}
+}
+
+// depths returns a function that counts the ready items of each priority, or nil if this is no priority queue.
+func (q *Typed[T]) depths() func() (map[int]int, error) {
+	if q.levels == nil {
+		return nil
+	}
+	return func() (map[int]int, error) {
+		depths := map[int]int{}
+		list := q.queue.List
+		if q.levels.carries() {
+			list = q.queue.ListWithValues
+		}
+		err := list(kwq.IsReady|kwq.IsDirty, func(l *kwq.Listed) error {
+			depths[q.levels.priorityOf(pendingOf(l).level, l.Value)]++
+			return nil
+		})
+		return depths, err
+	}
 }
 
 // lost reports an add that failed: its event is lost.

@@ -22,7 +22,7 @@ import (
 	"syscall"
 	"unsafe"
 
-	"kwq/workqueue"
+	"kwq.example/kwq/workqueue"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"log"
 
-	"kwq"
+	"kwq.example/kwq"
 )
 
 func main() {
