@@ -17,7 +17,7 @@ SOURCE=$("$VM/kernel.sh" source)
 WORK=$BUILD/check
 RECORD=$CACHE/passed-checks
 
-QUICK='spdx copyright checkpatch kernel-doc shellcheck python man-pages quotes links words syzkaller mutants symbols spaces'
+QUICK='abi spdx copyright checkpatch kernel-doc shellcheck python man-pages quotes links words syzkaller mutants symbols spaces'
 case ${CHECKS:-all} in
 all)
 	CHECKS="$QUICK sparse-and-W1 sparse-and-W1-of-queue sparse-and-W1-of-tests sparse-and-W1-of-bench prototypes clang abi32"
@@ -69,6 +69,11 @@ once() {
 		echo "$1 failed without a word"
 	fi
 	return "$status"
+}
+
+# Everything that repeats the header of the ABI is as abi.py makes it.
+check_abi() {
+	"$VM/abi.py" check
 }
 
 check_spdx() {
@@ -142,7 +147,9 @@ check_checkpatch() {
 	# Its messages have words that are names of functions, and it wraps functions.
 	checkpatch "$userspace,EMBEDDED_FUNCTION_NAME,AVOID_EXTERNS,MACRO_ARG_REUSE" \
 		'userspace/test/device-local-random.c'
-	checkpatch "$userspace" 'userspace/*.[ch]' 'selftests/*.[ch]' ':(exclude,glob)selftests/bench/*.[ch]' \
+	# Tables as macros, which get the name of another macro.
+	checkpatch "$userspace,COMPLEX_MACRO,MACRO_ARG_REUSE" 'selftests/device/abi_*.h'
+	checkpatch "$userspace" 'userspace/*.[ch]' 'selftests/*.[ch]' ':!selftests/device/abi_*.h' ':(exclude,glob)selftests/bench/*.[ch]' \
 		':!selftests/bench/native/*' ':!userspace/lib/kernel/*' ':!userspace/test/device-local-random.c'
 }
 
@@ -425,7 +432,7 @@ check_words() {
 	files | "$VM/words.py"
 }
 
-# The description of the ABI for syzkaller matches the header and follows syzkaller's rules. The checker itself finds
+# The description of the ABI for syzkaller, with its part that is written by hand, matches the header and follows syzkaller's rules. The checker itself finds
 # faults.
 check_syzkaller() {
 	selftests/syzkaller/test_syzlang.py

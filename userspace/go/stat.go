@@ -9,9 +9,6 @@ import (
 	"unsafe"
 )
 
-// HistogramBuckets is the number of counts in a Histogram.
-const HistogramBuckets = 11
-
 // A Histogram counts durations. The first bucket counts those up to 1 microsecond. Each following one ends at ten times the limit
 // before, up to 1000 s. The last one counts the longer ones.
 type Histogram struct {
