@@ -20,8 +20,13 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[2]
 HEADER = TOP / "uapi/linux/kwq.h"
 LAYOUT = "selftests/device/abi_layout.h"
+SYZKALLER = "selftests/syzkaller"
 NOTE = "Made from uapi/linux/kwq.h by selftests/vm/abi.py"
+# Requests with lower numbers are for /dev/kwq.
+FIRST_OF_QUEUE = 0x10
 
+# No request has these, because programs read them in mapped memory.
+MAPPED = ("kwq_board", "kwq_board_slot")
 SIZES = {"__u8": 1, "__u16": 2, "__u32": 4, "__s32": 4, "__u64": 8}
 ALL_ONES = 2**64 - 1
 
@@ -132,6 +137,13 @@ class Header:
             # The header has no padding but what it names.
             at += self.size(member)
 
+    def described_by(self, name):
+        """The structure whose name this one of a description has or begins with, or None."""
+        return max((found for found in self.structs if name == found or name.startswith(found + "_")), key=len, default=None)
+
+    def flags(self, prefix):
+        return [constant for constant in self.constants.values()
+                if constant.name.startswith(prefix + "_") and "<<" in constant.text]
 
 
 def camel(name, exported=False):
@@ -254,6 +266,53 @@ def layout(header):
                     "no member and no number out.", lines)
 
 
+def syzkaller_member(header, member, request, flags):
+    kind = {"__u8": "int8", "__u32": "int32", "__s32": "int32", "__u64": "int64"}.get(member.kind, member.kind)
+    # These requests read the size only, and fill in the rest.
+    out = "\t(out)" if request in ("INFO", "STAT") else ""
+    if request and member.name == "size":
+        kind, out = "len[parent, int32]", ""
+    elif request and member.name == "flags":
+        kind = f"flags[{flags}, int32]" if flags else "const[0, int32]"
+    elif member.length:
+        plain = member.length.removeprefix("KWQ_") in header.constants
+        kind = f"array[{kind}, {member.length if plain else header.number(member.length)}]"
+    elif request and member.name == "pad" and not out:
+        kind = f"const[0, {kind}]"
+    return f"\t{member.name}\t{kind}{out}"
+
+
+def syzkaller(header):
+    """Describes, as plainly as possible, the requests and structures that kwq.txt does not describe."""
+    by_hand = (TOP / SYZKALLER / "kwq.txt").read_text()
+    described = {header.described_by(name) for name in re.findall(r"^(?:type )?(kwq_\w+)\b.* [{\[]$", by_hand, re.M)}
+    requests = {struct: name for name, _, _, struct in header.requests}
+    calls, sets, structs = [], [["kwq_states", header.flags("IS")]], []
+    for name, how, number, struct in header.requests:
+        if not re.search(rf"^ioctl\$KWQ_IOC_{name}\(", by_hand, re.M):
+            fd = "fd_kwq_device" if int(number, 16) < FIRST_OF_QUEUE else "fd_kwq"
+            arg = f"ptr[{'inout' if how == 3 else 'in'}, {struct}]" if struct else "const[0]"
+            calls.append(f"ioctl$KWQ_IOC_{name}(fd {fd}, cmd const[KWQ_IOC_{name}], arg {arg})")
+    for name, members in header.structs.items():
+        if name not in described and name not in MAPPED:
+            request = requests.get(name)
+            flags = header.flags(request) if request and any(member.name == "flags" for member in members) else []
+            sets += [[f"{name}_flags", flags]] * bool(flags)
+            structs += ["", f"{name} {{", *(syzkaller_member(header, member, request, flags and f"{name}_flags")
+                                            for member in members), "}"]
+    sets = [f"{name} = {', '.join(f'KWQ_{flag.name}' for flag in flags)}" for name, flags in sets]
+    return "\n".join(["# SPDX-License-Identifier: GPL-2.0-only", "#", f"# {NOTE}: do not edit.", "#",
+                      "# The requests and structures that kwq.txt leaves out, because nothing is to be said of them.", "",
+                      "include <uapi/linux/kwq.h>", "", *calls, "", *sets, *structs, ""])
+
+
+def constants_of(text):
+    """The file of numbers that syzkaller needs beside a description."""
+    sys.path.insert(0, str(TOP / SYZKALLER))
+    import check
+    return check.consts(text)
+
+
 def misread(text):
     """The assertions in abi_layout.h that the C compiler finds wrong."""
     command = [*os.environ.get("CC", "cc").split(), "-fsyntax-only", f"-I{TOP / 'uapi'}", "-x", "c", "-"]
@@ -268,7 +327,10 @@ def withdrawn(text):
 
 def make_all(header):
     """The text of each file."""
-    return {LAYOUT: layout(header), "userspace/go/abi.go": go(header), "userspace/python/kwq/_abi.py": python(header)}
+    described = {"kwq.txt": (TOP / SYZKALLER / "kwq.txt").read_text(), "kwq_abi.txt": syzkaller(header)}
+    return {LAYOUT: layout(header), "userspace/go/abi.go": go(header),
+            "userspace/python/kwq/_abi.py": python(header), f"{SYZKALLER}/kwq_abi.txt": described["kwq_abi.txt"],
+            **{f"{SYZKALLER}/{name}.const": constants_of(text) for name, text in described.items()}}
 
 
 def main():
