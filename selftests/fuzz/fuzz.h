@@ -28,6 +28,7 @@
 
 #include <semaphore.h>
 
+#include "../device/abi_tables.h"
 #include "../device/kwq_test.h"
 
 #define PROCESSES	4
@@ -59,10 +60,9 @@ enum {
  */
 #define GAP		(2 * PAGE)
 
+#define KIND(name, ...) name,
 enum kind {
-	INFO, CREATE, OPEN, UNLINK, LIST, ADD, GET, DONE, REMOVE, LEN, STAT, SHUT_DOWN,
-	SHUTTING_DOWN, DRAIN, FORGET, REQUEUES, CONFIGURE, CONFIG, ADVANCE, EXTEND,
-	LIST_ITEMS, PAUSE, RESUME, RESTORE, BOARD, TELL, FOLLOW, CHANGES, SYNC, TERM,
+	KWQ_REQUESTS(KIND)
 	UNKNOWN, KINDS
 };
 

@@ -427,9 +427,7 @@ static void judge_stat(struct fuzzer *f)
 
 	memcpy(&size, f->before, sizeof(size));
 	memcpy(&s, f->room, size < sizeof(s) ? size : sizeof(s));
-	if (s.size > size || s.create_flags & ~(KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS |
-					    KWQ_CREATE_NO_DURATIONS | KWQ_CREATE_CHANGES |
-					    KWQ_CREATE_SYNC | KWQ_CREATE_OUTBOX) ||
+	if (s.size > size || s.create_flags & ~(KWQ_ALL_CREATE & ~KWQ_CREATE_OR_OPEN) ||
 	    !name_is_clean(s.name))
 		wrong(f, "size %u of %u, flags %u", s.size, size, s.create_flags);
 	if (s.ready + s.processing > s.items || s.waiting > s.items ||
@@ -522,7 +520,7 @@ static void judge_changes(struct fuzzer *f, const struct kwq_changes_args *chang
 		if (!in_room(f, b->entries, &offset))
 			return;
 		memcpy(&listed, f->room + offset + i * b->entry_size, sizeof(listed));
-		if (listed.change <= last || listed.state > 0xff || !listed.key_len)
+		if (listed.change <= last || listed.state > KWQ_ALL_IS || !listed.key_len)
 			wrong(f, "change %llu after %llu, state %#x", listed.change, last,
 			      listed.state);
 		last = listed.change;
@@ -598,7 +596,7 @@ static void judge_answer(struct fuzzer *f)
 	case LIST_ITEMS:
 		if (c->ret >= 0 && has_keys_of_no_bytes(&items->batch))
 			wrong(f, "keys of no bytes were taken");
-		if (c->ret >= 0 && (!items->states || items->states > 0xff))
+		if (c->ret >= 0 && (!items->states || items->states > KWQ_ALL_IS))
 			wrong(f, "the states %#x were taken", items->states);
 		/* The order may be any number. */
 		for (int i = 0; i < c->ret; i++)

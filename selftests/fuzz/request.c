@@ -4,18 +4,8 @@
  */
 #include "fuzz.h"
 
-const char *const kind_names[KINDS] = {
-	[INFO] = "INFO", [CREATE] = "CREATE", [OPEN] = "OPEN", [UNLINK] = "UNLINK",
-	[LIST] = "LIST", [ADD] = "ADD", [GET] = "GET", [DONE] = "DONE", [REMOVE] = "REMOVE",
-	[LEN] = "LEN", [STAT] = "STAT", [SHUT_DOWN] = "SHUT_DOWN",
-	[SHUTTING_DOWN] = "SHUTTING_DOWN", [DRAIN] = "DRAIN", [FORGET] = "FORGET",
-	[REQUEUES] = "REQUEUES", [CONFIGURE] = "CONFIGURE", [CONFIG] = "CONFIG",
-	[ADVANCE] = "ADVANCE", [EXTEND] = "EXTEND", [LIST_ITEMS] = "LIST_ITEMS",
-	[PAUSE] = "PAUSE", [RESUME] = "RESUME", [RESTORE] = "RESTORE",
-	[BOARD] = "BOARD", [TELL] = "TELL", [FOLLOW] = "FOLLOW", [CHANGES] = "CHANGES",
-	[SYNC] = "SYNC", [TERM] = "TERM",
-	[UNKNOWN] = "an unknown request",
-};
+#define NAME(name, ...) #name,
+const char *const kind_names[KINDS] = { KWQ_REQUESTS(NAME) "an unknown request" };
 
 static void build_get(struct fuzzer *f, struct kwq_get_args *get)
 {
@@ -42,7 +32,7 @@ static void build_get(struct fuzzer *f, struct kwq_get_args *get)
 
 static void build_list_items(struct fuzzer *f, struct kwq_list_items_args *list)
 {
-	list->states = one_in(f, 2) ? 0xff : 1U << any(f, 8);
+	list->states = one_in(f, 2) ? KWQ_ALL_IS : 1U << any(f, 8);
 	if (one_in(f, 4))
 		list->flags = KWQ_LIST_VALUES;
 	if (one_in(f, 4))
@@ -211,43 +201,23 @@ static void build(struct fuzzer *f)
 	}
 }
 
-/* Each request, and its share in percent. */
+#define REQUEST(name, size) { KWQ_IOC_##name, size },
 static const struct {
 	unsigned long cmd;
 	size_t size;
-	int weight;
 } kinds[KINDS] = {
-	[INFO] = { KWQ_IOC_INFO, sizeof(struct kwq_info), 1 },
-	[CREATE] = { KWQ_IOC_CREATE, sizeof(struct kwq_create_args), 5 },
-	[OPEN] = { KWQ_IOC_OPEN, sizeof(struct kwq_open_args), 4 },
-	[UNLINK] = { KWQ_IOC_UNLINK, sizeof(struct kwq_unlink_args), 2 },
-	[LIST] = { KWQ_IOC_LIST, sizeof(struct kwq_list_args), 2 },
-	[ADD] = { KWQ_IOC_ADD, sizeof(struct kwq_add_args), 17 },
-	[GET] = { KWQ_IOC_GET, sizeof(struct kwq_get_args), 15 },
-	[DONE] = { KWQ_IOC_DONE, sizeof(struct kwq_batch_args), 8 },
-	[REMOVE] = { KWQ_IOC_REMOVE, sizeof(struct kwq_batch_args), 4 },
-	[LEN] = { KWQ_IOC_LEN, 0, 1 },
-	[STAT] = { KWQ_IOC_STAT, sizeof(struct kwq_stat), 4 },
-	[SHUT_DOWN] = { KWQ_IOC_SHUT_DOWN, sizeof(struct kwq_shut_down_args), 0 },
-	[SHUTTING_DOWN] = { KWQ_IOC_SHUTTING_DOWN, 0, 1 },
-	[DRAIN] = { KWQ_IOC_DRAIN, sizeof(struct kwq_drain_args), 0 },
-	[FORGET] = { KWQ_IOC_FORGET, sizeof(struct kwq_batch_args), 2 },
-	[REQUEUES] = { KWQ_IOC_REQUEUES, sizeof(struct kwq_batch_args), 2 },
-	[CONFIGURE] = { KWQ_IOC_CONFIGURE, sizeof(struct kwq_config), 3 },
-	[CONFIG] = { KWQ_IOC_CONFIG, sizeof(struct kwq_config), 2 },
-	[LIST_ITEMS] = { KWQ_IOC_LIST_ITEMS, sizeof(struct kwq_list_items_args), 2 },
-	[ADVANCE] = { KWQ_IOC_ADVANCE, sizeof(struct kwq_advance_args), 3 },
-	[EXTEND] = { KWQ_IOC_EXTEND, sizeof(struct kwq_batch_args), 2 },
-	[PAUSE] = { KWQ_IOC_PAUSE, sizeof(struct kwq_pause_args), 1 },
-	[RESUME] = { KWQ_IOC_RESUME, sizeof(struct kwq_resume_args), 1 },
-	[RESTORE] = { KWQ_IOC_RESTORE, sizeof(struct kwq_batch_args), 3 },
-	[BOARD] = { KWQ_IOC_BOARD, sizeof(struct kwq_board_args), 2 },
-	[TELL] = { KWQ_IOC_TELL, sizeof(struct kwq_tell_args), 1 },
-	[FOLLOW] = { KWQ_IOC_FOLLOW, sizeof(struct kwq_follow_args), 2 },
-	[CHANGES] = { KWQ_IOC_CHANGES, sizeof(struct kwq_changes_args), 5 },
-	[SYNC] = { KWQ_IOC_SYNC, sizeof(struct kwq_sync_args), 2 },
-	[TERM] = { KWQ_IOC_TERM, sizeof(struct kwq_term_args), 2 },
-	[UNKNOWN] = { _IO(KWQ_IOC_MAGIC, 0x7f), 0, 1 },
+	KWQ_REQUESTS(REQUEST)
+	{ _IO(KWQ_IOC_MAGIC, 0x7f), 0 },
+};
+
+/* The share of each request in percent. */
+static const int weights[KINDS] = {
+	[INFO] = 1, [CREATE] = 5, [OPEN] = 4, [UNLINK] = 2, [LIST] = 2, [ADD] = 17,
+	[GET] = 15, [DONE] = 8, [REMOVE] = 4, [LEN] = 1, [STAT] = 4, [SHUT_DOWN] = 0,
+	[SHUTTING_DOWN] = 1, [DRAIN] = 0, [FORGET] = 2, [REQUEUES] = 2, [CONFIGURE] = 3,
+	[CONFIG] = 2, [LIST_ITEMS] = 2, [ADVANCE] = 3, [EXTEND] = 2, [PAUSE] = 1,
+	[RESUME] = 1, [RESTORE] = 3, [BOARD] = 2, [TELL] = 1, [FOLLOW] = 2, [CHANGES] = 5,
+	[SYNC] = 2, [TERM] = 2, [UNKNOWN] = 1,
 };
 
 static enum kind any_kind(struct fuzzer *f)
@@ -263,7 +233,7 @@ static enum kind any_kind(struct fuzzer *f)
 	if (one_in(f, 100))
 		return one_in(f, 2) ? SHUT_DOWN : DRAIN;
 	for (enum kind kind = 0; kind < KINDS; kind++) {
-		r -= kinds[kind].weight;
+		r -= weights[kind];
 		if (r < 0)
 			return kind;
 	}
@@ -296,45 +266,17 @@ static __u64 bad_address(struct fuzzer *f)
  */
 static bool is_address(enum kind kind, size_t at)
 {
-	size_t batch = ~0UL;
+#define ADDRESS(name, offset, length) { name, offset, length },
+	static const struct {
+		enum kind kind;
+		size_t offset, length;
+	} addresses[] = { KWQ_ADDRESSES(ADDRESS) };
 
-	switch (kind) {
-	case CREATE:
-		return at >= offsetof(struct kwq_create_args, config) &&
-		       at < offsetof(struct kwq_create_args, lease);
-	case LIST:
-		return at >= 8 && at < 16;
-	case CONFIGURE:
-	case CONFIG:
-		return at >= 32 && at < 40;
-	case ADD:
-	case DONE:
-	case EXTEND:
-	case RESTORE:
-	case REMOVE:
-	case FORGET:
-	case REQUEUES:
-		batch = at - offsetof(struct kwq_batch_args, batch);
-		break;
-	case LIST_ITEMS:
-		if (at >= offsetof(struct kwq_list_items_args, key) &&
-		    at < offsetof(struct kwq_list_items_args, batch))
+	for (int i = 0; i < ARRAY_SIZE(addresses); i++)
+		if (addresses[i].kind == kind &&
+		    at - addresses[i].offset < addresses[i].length)
 			return true;
-		batch = at - offsetof(struct kwq_list_items_args, batch);
-		break;
-	case CHANGES:
-		batch = at - offsetof(struct kwq_changes_args, batch);
-		break;
-	case GET:
-		if (at < offsetof(struct kwq_get_args, add) ||
-		    at >= offsetof(struct kwq_get_args, nr_added))
-			break;
-		batch = (at - offsetof(struct kwq_get_args, add)) % sizeof(struct kwq_batch);
-		break;
-	default:
-		break;
-	}
-	return batch < offsetof(struct kwq_batch, keys_len);
+	return false;
 }
 
 static __u32 odd_number(struct fuzzer *f)

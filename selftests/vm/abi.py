@@ -137,6 +137,15 @@ class Header:
             # The header has no padding but what it names.
             at += self.size(member)
 
+    def addresses(self, struct, path=""):
+        """The members that the comment above the structure calls addresses."""
+        comment = re.search(rf"/\*\*\n \* struct {struct} - (.*?)\*/", self.text, re.S)[1]
+        for member in self.structs[struct]:
+            if re.search(rf"@{member.name}:\s+address of", comment):
+                yield path + member.name
+            elif member.kind in self.structs:
+                yield from self.addresses(member.kind, f"{path}{member.name}.")
+
     def described_by(self, name):
         """The structure whose name this one of a description has or begins with, or None."""
         return max((found for found in self.structs if name == found or name.startswith(found + "_")), key=len, default=None)
@@ -249,6 +258,37 @@ def c_header(guard, comment, lines):
                       f"#ifndef {guard}", f"#define {guard}", "", *lines, "", f"#endif /* {guard} */", ""])
 
 
+def c_macro(comment, name, rows):
+    """A macro that calls the macro X for each row."""
+    lines = textwrap.wrap(" ".join(f"X({row})".replace(" ", "~") for row in rows), 84)
+    return [f"/* {comment} */", f"#define {name}(X) \\",
+            *(f"\t{line}{end}".replace("~", " ") for line, end in zip(lines, [" \\"] * (len(lines) - 1) + [""])), ""]
+
+
+def address_ranges(header, struct):
+    """Offset and length of the addresses in a structure. Neighbours are one range."""
+    ranges = []
+    addresses = set(header.addresses(struct))
+    for leaf, at, size in header.leaves(header.structs[struct]):
+        if leaf in addresses:
+            begin, length = ranges.pop() if ranges and sum(ranges[-1]) == at else (at, 0)
+            ranges.append((begin, length + size))
+    return ranges
+
+
+def tables(header):
+    sizes = [f"{name}, {f'sizeof(struct {struct})' if struct else 0}" for name, _, _, struct in header.requests]
+    addresses = [f"{name}, {at}, {length}" for name, _, _, struct in header.requests if struct
+                 for at, length in address_ranges(header, struct)]
+    counters = [f"{leaf}, {size}" for leaf, _, size in header.leaves(header.structs["kwq_stat"]) if leaf != "name"]
+    lines = c_macro("Each request, in the order of their numbers, and the size of its argument.", "KWQ_REQUESTS", sizes)
+    lines += c_macro("Offset and length of the addresses in the argument of a request.", "KWQ_ADDRESSES", addresses)
+    lines += c_macro("The members of struct kwq_stat but its name, and their sizes.", "KWQ_STAT_MEMBERS", counters)
+    lines += ["/* All flags of a queue, and all states of an item. */",
+              *(f"#define KWQ_ALL_{name}\t{sum(flag.value for flag in header.flags(name)):#x}U" for name in ("CREATE", "IS"))]
+    return c_header("KWQ_ABI_TABLES_H", "Requests and counters, for programs of the tests.", lines)
+
+
 def layout(header):
     lines = ["#include <stddef.h>", "", "#include <linux/kwq.h>", "", "#define KWQ_AT(type, member, offset, size) \\",
              "\t_Static_assert(offsetof(struct type, member) == (offset) && \\",
@@ -328,7 +368,7 @@ def withdrawn(text):
 def make_all(header):
     """The text of each file."""
     described = {"kwq.txt": (TOP / SYZKALLER / "kwq.txt").read_text(), "kwq_abi.txt": syzkaller(header)}
-    return {LAYOUT: layout(header), "userspace/go/abi.go": go(header),
+    return {LAYOUT: layout(header), "selftests/device/abi_tables.h": tables(header), "userspace/go/abi.go": go(header),
             "userspace/python/kwq/_abi.py": python(header), f"{SYZKALLER}/kwq_abi.txt": described["kwq_abi.txt"],
             **{f"{SYZKALLER}/{name}.const": constants_of(text) for name, text in described.items()}}
 
