@@ -66,6 +66,22 @@ enum kind {
 	UNKNOWN, KINDS
 };
 
+struct request {
+	const char *name;
+	unsigned long cmd;
+	size_t size;
+};
+
+extern const struct request kinds[KINDS];
+
+struct rule {
+	int share;
+	__u32 rights;
+	int errors[8];
+};
+
+extern const struct rule rules[KINDS];
+
 /*
  * What a plan wants of the arguments of a request. A request without a plan wants nothing. The
  * rest stays random, and now and then also that.
@@ -230,7 +246,6 @@ void make_request(struct fuzzer *f);
 void request_of(struct fuzzer *f, __u32 want, struct handle *on, struct handle *to,
 		enum kind kind);
 void request_at(struct fuzzer *f, int fd, __u32 want);
-extern const char *const kind_names[KINDS];
 
 /* numbers.c */
 __u64 any_time(struct fuzzer *f);

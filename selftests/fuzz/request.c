@@ -4,9 +4,6 @@
  */
 #include "fuzz.h"
 
-#define NAME(name, ...) #name,
-const char *const kind_names[KINDS] = { KWQ_REQUESTS(NAME) "an unknown request" };
-
 static void build_get(struct fuzzer *f, struct kwq_get_args *get)
 {
 	bool waits = one_in(f, 6) && !f->call.failing;
@@ -201,23 +198,10 @@ static void build(struct fuzzer *f)
 	}
 }
 
-#define REQUEST(name, size) { KWQ_IOC_##name, size },
-static const struct {
-	unsigned long cmd;
-	size_t size;
-} kinds[KINDS] = {
+#define REQUEST(name, size) { #name, KWQ_IOC_##name, size },
+const struct request kinds[KINDS] = {
 	KWQ_REQUESTS(REQUEST)
-	{ _IO(KWQ_IOC_MAGIC, 0x7f), 0 },
-};
-
-/* The share of each request in percent. */
-static const int weights[KINDS] = {
-	[INFO] = 1, [CREATE] = 5, [OPEN] = 4, [UNLINK] = 2, [LIST] = 2, [ADD] = 17,
-	[GET] = 15, [DONE] = 8, [REMOVE] = 4, [LEN] = 1, [STAT] = 4, [SHUT_DOWN] = 0,
-	[SHUTTING_DOWN] = 1, [DRAIN] = 0, [FORGET] = 2, [REQUEUES] = 2, [CONFIGURE] = 3,
-	[CONFIG] = 2, [LIST_ITEMS] = 2, [ADVANCE] = 3, [EXTEND] = 2, [PAUSE] = 1,
-	[RESUME] = 1, [RESTORE] = 3, [BOARD] = 2, [TELL] = 1, [FOLLOW] = 2, [CHANGES] = 5,
-	[SYNC] = 2, [TERM] = 2, [UNKNOWN] = 1,
+	{ "an unknown request", _IO(KWQ_IOC_MAGIC, 0x7f), 0 },
 };
 
 static enum kind any_kind(struct fuzzer *f)
@@ -233,7 +217,7 @@ static enum kind any_kind(struct fuzzer *f)
 	if (one_in(f, 100))
 		return one_in(f, 2) ? SHUT_DOWN : DRAIN;
 	for (enum kind kind = 0; kind < KINDS; kind++) {
-		r -= weights[kind];
+		r -= rules[kind].share;
 		if (r < 0)
 			return kind;
 	}
