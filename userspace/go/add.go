@@ -10,6 +10,9 @@ import (
 	"unsafe"
 )
 
+// opAdd is the operation of this file, as Error.Op names it.
+const opAdd = "add"
+
 // AddResult says what became of an add.
 type AddResult int
 

@@ -9,6 +9,12 @@ import (
 	"unsafe"
 )
 
+// The operations of this file, as Error.Op names them.
+const (
+	opInfo   = "ask for the limits of"
+	opUnlink = "unlink"
+)
+
 const devicePath = "/dev/kwq"
 
 // A Feature is something that a module may lack, because it is older than this package.

@@ -11,6 +11,16 @@ import (
 	"unsafe"
 )
 
+// The operations of this file, as Error.Op names them.
+const (
+	opDone     = "done"
+	opExtend   = "extend"
+	opForget   = "forget"
+	opNote     = "note"
+	opRemove   = "remove"
+	opRequeues = "read the requeues of"
+)
+
 // DoneResult says what became of a key that was finished. Finished is 0, the others are bits.
 type DoneResult int
 

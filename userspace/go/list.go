@@ -11,6 +11,12 @@ import (
 	"unsafe"
 )
 
+// The operations of this file, as Error.Op names them.
+const (
+	opFind = "find"
+	opList = "list"
+)
+
 // State has the states of a key, as bits.
 type State uint32
 

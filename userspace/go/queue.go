@@ -13,6 +13,14 @@ import (
 	"unsafe"
 )
 
+// The operations of this file, as Error.Op names them.
+const (
+	opClose  = "close"
+	opCreate = "create"
+	opFile   = "copy the descriptor of"
+	opOpen   = "open"
+)
+
 // Rights of a handle. They never widen: a handle that is passed on, or opened with Reopen, has no right that the first one
 // lacks. The bits r, w and x of a queue's mode stand for them.
 type Rights uint32
