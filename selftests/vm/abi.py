@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: GPL-2.0-only
-"""Makes everything that repeats uapi/linux/kwq.h, so that the ABI is written down once.
+"""Makes everything that repeats uapi/linux/kwq.h, so that the ABI is written down once, and the list of libkwq's functions.
 
 abi.py          writes the files that have changed, and names them
 abi.py moved    the same, although something that was published is gone or at another place
@@ -21,6 +21,7 @@ TOP = Path(__file__).resolve().parents[2]
 HEADER = TOP / "uapi/linux/kwq.h"
 LAYOUT = "selftests/device/abi_layout.h"
 SYZKALLER = "selftests/syzkaller"
+SYMBOLS = "userspace/debian/libkwq1.symbols"
 NOTE = "Made from uapi/linux/kwq.h by selftests/vm/abi.py"
 # Requests with lower numbers are for /dev/kwq.
 FIRST_OF_QUEUE = 0x10
@@ -353,6 +354,17 @@ def constants_of(text):
     return check.consts(text)
 
 
+def symbols():
+    """Debian's list of the library's functions. A node of libkwq.map has the version that the list gives it."""
+    old = (TOP / SYMBOLS).read_text()
+    nodes = re.findall(r"^(LIBKWQ_[\d.]+) \{(.*?)^\}", (TOP / "userspace/lib/libkwq.map").read_text(), re.S | re.M)
+    lines = [line for line in old.splitlines() if not line.startswith(" ")]
+    for node, body in nodes:
+        version = re.search(rf"^ {node}@{node} (.*)", old, re.M)[1]
+        lines += [f" {name}@{node} {version}" for name in [node, *sorted(re.findall(r"\t(kwq_\w+);", body))]]
+    return "\n".join(lines) + "\n"
+
+
 def misread(text):
     """The assertions in abi_layout.h that the C compiler finds wrong."""
     command = [*os.environ.get("CC", "cc").split(), "-fsyntax-only", f"-I{TOP / 'uapi'}", "-x", "c", "-"]
@@ -368,7 +380,7 @@ def withdrawn(text):
 def make_all(header):
     """The text of each file."""
     described = {"kwq.txt": (TOP / SYZKALLER / "kwq.txt").read_text(), "kwq_abi.txt": syzkaller(header)}
-    return {LAYOUT: layout(header), "selftests/device/abi_tables.h": tables(header), "userspace/go/abi.go": go(header),
+    return {LAYOUT: layout(header), SYMBOLS: symbols(), "selftests/device/abi_tables.h": tables(header), "userspace/go/abi.go": go(header),
             "userspace/python/kwq/_abi.py": python(header), f"{SYZKALLER}/kwq_abi.txt": described["kwq_abi.txt"],
             **{f"{SYZKALLER}/{name}.const": constants_of(text) for name, text in described.items()}}
 

@@ -17,7 +17,7 @@ SOURCE=$("$VM/kernel.sh" source)
 WORK=$BUILD/check
 RECORD=$CACHE/passed-checks
 
-QUICK='abi spdx copyright checkpatch kernel-doc shellcheck python man-pages quotes links words syzkaller mutants symbols spaces'
+QUICK='abi spdx copyright checkpatch kernel-doc shellcheck python man-pages quotes links words syzkaller mutants spaces'
 case ${CHECKS:-all} in
 all)
 	CHECKS="$QUICK sparse-and-W1 sparse-and-W1-of-queue sparse-and-W1-of-tests sparse-and-W1-of-bench prototypes clang abi32"
@@ -71,7 +71,7 @@ once() {
 	return "$status"
 }
 
-# Everything that repeats the header of the ABI is as abi.py makes it.
+# Everything that repeats the header of the ABI, or the list of the library's functions, is as abi.py makes it.
 check_abi() {
 	"$VM/abi.py" check
 }
@@ -459,12 +459,6 @@ check_install() {
 	logged uninstall make -C "$TOP" uninstall KDIR="$STOCK/kdir" DESTDIR="$root"
 	# depmod's files stay, as for every module.
 	find "$root" ! -type d ! -name 'modules.*'
-}
-
-# Debian's list of the library's functions has all that the library exports; else `make deb` stops.
-check_symbols() {
-	diff <(sed -n 's/^[[:space:]]*\(kwq_[a-z_]*\);.*/\1/p' userspace/lib/libkwq.map | sort) \
-		<(sed -n 's/^ \(kwq_[a-z_]*\)@.*/\1/p' userspace/debian/libkwq1.symbols | sort)
 }
 
 # In a folder whose name has a space, make must refuse to work before it touches a neighbouring folder.
