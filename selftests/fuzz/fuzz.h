@@ -74,6 +74,14 @@ struct request {
 
 extern const struct request kinds[KINDS];
 
+/* Addresses in the argument of a request, one behind the other. The last entry has no length. */
+struct addresses {
+	enum kind kind;
+	size_t offset, length;
+};
+
+extern const struct addresses addresses[];
+
 struct rule {
 	int share;
 	__u32 rights;

@@ -196,6 +196,18 @@ static void may_fill(struct fuzzer *f, const struct kwq_batch *b, size_t entry_s
 	may_write(f, b->keys, keys);
 }
 
+/* As the request was built by build_plain(). */
+static void may_write_plain(struct fuzzer *f, const __u8 *arg)
+{
+	enum kind kind = f->call.kind;
+
+	may_write(f, f->call.arg, kinds[kind].size);
+	for (const struct addresses *a = addresses; a->length; a++)
+		for (size_t at = a->offset; at < a->offset + a->length; at += sizeof(__u64))
+			if (a->kind == kind)
+				may_write(f, *(const __u64 *)(arg + at), f->area);
+}
+
 static void mark_what_may_be_written(struct fuzzer *f)
 {
 	const struct call *c = &f->call;
@@ -289,6 +301,8 @@ static void mark_what_may_be_written(struct fuzzer *f)
 		may_write(f, c->arg + offsetof(struct kwq_board_args, map_size), 8);
 		break;
 	default:
+		if (_IOC_DIR(c->cmd) & _IOC_READ)
+			may_write_plain(f, arg);
 		break;
 	}
 }

@@ -79,6 +79,38 @@ static void build_sync(struct fuzzer *f, struct kwq_sync_args *sync)
 	}
 }
 
+#define ADDRESS(name, offset, length) { name, offset, length },
+const struct addresses addresses[] = { KWQ_ADDRESSES(ADDRESS) { 0 } };
+
+/*
+ * Whether this is an address in a structure. Everything else may be changed at random:
+ * the judge knows how much is written, and a gap follows the room. But a half-correct
+ * address could point to other memory.
+ */
+static bool is_address(enum kind kind, size_t at)
+{
+	for (const struct addresses *a = addresses; a->length; a++)
+		if (a->kind == kind && at - a->offset < a->length)
+			return true;
+	return false;
+}
+
+/*
+ * Builds the argument of a request of which nothing more is known: addresses lead to room, and
+ * the other members behind the flags are numbers, of which many are zero.
+ */
+static void build_plain(struct fuzzer *f, __u8 *arg)
+{
+	enum kind kind = f->call.kind;
+
+	for (size_t at = 8; at < kinds[kind].size; at += sizeof(__u64)) {
+		if (is_address(kind, at))
+			*(__u64 *)(arg + at) = address(f, EXTRA);
+		else if (one_in(f, 2))
+			*(__u32 *)(arg + at) = any(f, f->area);
+	}
+}
+
 /* Builds valid arguments, except for their sizes. */
 static void build(struct fuzzer *f)
 {
@@ -193,7 +225,12 @@ static void build(struct fuzzer *f)
 		term->flags = one_in(f, 4) ? 0 : KWQ_TERM_RELATIVE;
 		term->until = one_in(f, 8) ? any_time(f) : any(f, 2 * MSEC);
 		break;
+	case INFO:
+	case STAT:
+	case FOLLOW:
+		break;
 	default:
+		build_plain(f, arg);
 		break;
 	}
 }
@@ -241,26 +278,6 @@ static __u64 bad_address(struct fuzzer *f)
 	default:
 		return address(f, 0) + any(f, room_of(f) - PAGE);
 	}
-}
-
-/*
- * Whether this is an address in a structure. Everything else may be changed at random:
- * the judge knows how much is written, and a gap follows the room. But a half-correct
- * address could point to other memory.
- */
-static bool is_address(enum kind kind, size_t at)
-{
-#define ADDRESS(name, offset, length) { name, offset, length },
-	static const struct {
-		enum kind kind;
-		size_t offset, length;
-	} addresses[] = { KWQ_ADDRESSES(ADDRESS) };
-
-	for (int i = 0; i < ARRAY_SIZE(addresses); i++)
-		if (addresses[i].kind == kind &&
-		    at - addresses[i].offset < addresses[i].length)
-			return true;
-	return false;
 }
 
 static __u32 odd_number(struct fuzzer *f)

@@ -395,7 +395,7 @@ def main():
         if (TOP / name).exists() and (TOP / name).read_text() == text:
             continue
         if sys.argv[1:] == ["check"]:
-            faults.append(f"{name} is not as the header: run selftests/vm/abi.py")
+            faults.append(f"{name} is not as selftests/vm/abi.py makes it: run that")
         else:
             (TOP / name).write_text(text)
             print(name)
