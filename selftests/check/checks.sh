@@ -18,7 +18,7 @@ SOURCE=$("$SELFTESTS/machine/kernel.sh" source)
 WORK=$BUILD/check
 RECORD=$CACHE/passed-checks
 
-QUICK='spdx copyright checkpatch kernel-doc shellcheck python man-pages quotes links words syzkaller mutants symbols spaces records'
+QUICK='abi spdx copyright checkpatch kernel-doc shellcheck python man-pages quotes links words syzkaller mutants spaces records'
 case ${CHECKS:-all} in
 all)
 	CHECKS="$QUICK sparse-and-W1 sparse-and-W1-of-queue sparse-and-W1-of-tests sparse-and-W1-of-bench prototypes clang abi32"
@@ -87,6 +87,11 @@ objects_in() {
 	rm -rf "$1"
 	mkdir -p "$1"
 	echo "$TOOLS" >"$1/tools"
+}
+
+# Everything that repeats the header of the ABI, or the list of the library's functions, is as abi.py makes it.
+check_abi() {
+	"$SELFTESTS/check/abi.py" check
 }
 
 check_spdx() {
@@ -160,7 +165,9 @@ check_checkpatch() {
 	# Its messages have words that are names of functions, and it wraps functions.
 	checkpatch "$userspace,EMBEDDED_FUNCTION_NAME,AVOID_EXTERNS,MACRO_ARG_REUSE" \
 		'userspace/test/device-local-random.c'
-	checkpatch "$userspace" 'userspace/*.[ch]' 'selftests/*.[ch]' ':(exclude,glob)selftests/bench/*.[ch]' \
+	# Tables as macros, which get the name of another macro.
+	checkpatch "$userspace,COMPLEX_MACRO,MACRO_ARG_REUSE" 'selftests/device/abi_*.h'
+	checkpatch "$userspace" 'userspace/*.[ch]' 'selftests/*.[ch]' ':!selftests/device/abi_*.h' ':(exclude,glob)selftests/bench/*.[ch]' \
 		':!selftests/bench/native/*' ':!userspace/lib/kernel/*' ':!userspace/test/device-local-random.c'
 	[ -z "$unclean" ]
 }
@@ -447,7 +454,7 @@ check_words() {
 	files | "$SELFTESTS/check/words.py"
 }
 
-# The description of the ABI for syzkaller matches the header and follows syzkaller's rules. The checker itself finds
+# The description of the ABI for syzkaller, with its part that is written by hand, matches the header and follows syzkaller's rules. The checker itself finds
 # faults.
 check_syzkaller() {
 	selftests/fuzz/syzkaller/test_syzlang.py
@@ -474,12 +481,6 @@ check_install() {
 	logged uninstall make -C "$TOP" uninstall KDIR="$STOCK/kdir" DESTDIR="$root"
 	# depmod's files stay, as for every module.
 	find "$root" ! -type d ! -name 'modules.*'
-}
-
-# Debian's list of the library's functions has all that the library exports; else `make deb` stops.
-check_symbols() {
-	diff <(sed -n 's/^[[:space:]]*\(kwq_[a-z_]*\);.*/\1/p' userspace/lib/libkwq.map | sort) \
-		<(sed -n 's/^ \(kwq_[a-z_]*\)@.*/\1/p' userspace/debian/libkwq1.symbols | sort)
 }
 
 # In a folder whose name has a space, make must refuse to work before it touches a neighbouring folder.

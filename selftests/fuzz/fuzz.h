@@ -28,6 +28,7 @@
 
 #include <semaphore.h>
 
+#include "../device/abi_tables.h"
 #include "../device/kwq_test.h"
 
 #define PROCESSES	4
@@ -59,12 +60,35 @@ enum {
  */
 #define GAP		(2 * PAGE)
 
+#define KIND(name, ...) name,
 enum kind {
-	INFO, CREATE, OPEN, UNLINK, LIST, ADD, GET, DONE, REMOVE, LEN, STAT, SHUT_DOWN,
-	SHUTTING_DOWN, DRAIN, FORGET, REQUEUES, CONFIGURE, CONFIG, ADVANCE, EXTEND,
-	LIST_ITEMS, PAUSE, RESUME, RESTORE, BOARD, TELL, FOLLOW, CHANGES, SYNC, TERM,
+	KWQ_REQUESTS(KIND)
 	UNKNOWN, KINDS
 };
+
+struct request {
+	const char *name;
+	unsigned long cmd;
+	size_t size;
+};
+
+extern const struct request kinds[KINDS];
+
+/* Addresses in the argument of a request, one behind the other. The last entry has no length. */
+struct addresses {
+	enum kind kind;
+	size_t offset, length;
+};
+
+extern const struct addresses addresses[];
+
+struct rule {
+	int share;
+	__u32 rights;
+	int errors[8];
+};
+
+extern const struct rule rules[KINDS];
 
 /*
  * What a plan wants of the arguments of a request. A request without a plan wants nothing. The
@@ -230,7 +254,6 @@ void make_request(struct fuzzer *f);
 void request_of(struct fuzzer *f, __u32 want, struct handle *on, struct handle *to,
 		enum kind kind);
 void request_at(struct fuzzer *f, int fd, __u32 want);
-extern const char *const kind_names[KINDS];
 
 /* numbers.c */
 __u64 any_time(struct fuzzer *f);

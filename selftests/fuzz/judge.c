@@ -20,46 +20,55 @@ void wrong(const struct fuzzer *f, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
 	dprintf(STDERR_FILENO, "# %s: %s (returned %d%s%s%s%s)\n",
-		kind_names[c->kind], text, c->ret, c->torn ? ", torn" : "",
+		kinds[c->kind].name, text, c->ret, c->torn ? ", torn" : "",
 		c->scribbled ? ", scribbled" : "", c->failing ? ", failing" : "",
 		c->wild ? ", wild" : "");
 	abort();
 }
 
 /*
- * The documented errors of each request. In addition, every argument may be invalid,
- * every descriptor may be closed or replaced by now, and memory may be missing where
- * failures are injected.
+ * Each request: its share in percent, the rights that the handle needs, and the errors that are
+ * documented. In addition, every argument may be invalid, every descriptor may be closed or
+ * replaced by now, and memory may be missing where failures are injected. After the two without
+ * a share little can be done with a queue, so any_kind() chooses them rarely.
  */
-static const int errors[KINDS][12] = {
-	[INFO] = { 0 },
-	[CREATE] = { E2BIG, EACCES, EDQUOT, EEXIST, EINTR, EMFILE, ENAMETOOLONG, ENFILE },
-	[OPEN] = { E2BIG, EACCES, EMFILE, ENAMETOOLONG, ENFILE, ENOENT },
-	[UNLINK] = { E2BIG, ENAMETOOLONG, ENOENT, EPERM },
-	[LIST] = { E2BIG, ENAMETOOLONG },
-	[ADD] = { E2BIG, EMSGSIZE, EAGAIN, EDQUOT, EINTR, ESHUTDOWN, ETIMEDOUT },
-	[GET] = { E2BIG, EMSGSIZE, EAGAIN, EDQUOT, EINTR, ESHUTDOWN, ETIMEDOUT },
-	[DONE] = { E2BIG, EMSGSIZE },
-	[REMOVE] = { E2BIG, EMSGSIZE },
-	[STAT] = { 0 },
-	[SHUT_DOWN] = { E2BIG },
-	[DRAIN] = { E2BIG, ECANCELED, EINTR, ETIMEDOUT },
-	[FORGET] = { E2BIG, EMSGSIZE },
-	[REQUEUES] = { E2BIG, EMSGSIZE },
-	[CONFIGURE] = { E2BIG },
-	[CONFIG] = { E2BIG },
-	[LIST_ITEMS] = { E2BIG, EDQUOT, EMSGSIZE, ENOENT },
-	[ADVANCE] = { E2BIG, EOPNOTSUPP, EPERM },
-	[EXTEND] = { E2BIG, EMSGSIZE },
-	[PAUSE] = { E2BIG },
-	[RESUME] = { E2BIG },
-	[RESTORE] = { E2BIG, EMSGSIZE },
-	[BOARD] = { E2BIG, EDQUOT, EMFILE, ENFILE, EOPNOTSUPP },
-	[TELL] = { E2BIG },
-	[FOLLOW] = { E2BIG, EBUSY, EOPNOTSUPP },
-	[CHANGES] = { E2BIG, EAGAIN, EBUSY, EDQUOT, EINTR, EMSGSIZE, ETIMEDOUT },
-	[SYNC] = { E2BIG, EINTR, EOPNOTSUPP, ETIMEDOUT },
-	[TERM] = { E2BIG, EINTR },
+#define READ	KWQ_RIGHT_READ
+#define WRITE	KWQ_RIGHT_WRITE
+#define MANAGE	KWQ_RIGHT_MANAGE
+const struct rule rules[KINDS] = {
+	[INFO] = { 1, 0, { 0 } },
+	[CREATE] = { 5, 0,
+			{ E2BIG, EACCES, EDQUOT, EEXIST, EINTR, EMFILE, ENAMETOOLONG, ENFILE } },
+	[OPEN] = { 4, 0, { E2BIG, EACCES, EMFILE, ENAMETOOLONG, ENFILE, ENOENT } },
+	[UNLINK] = { 2, 0, { E2BIG, ENAMETOOLONG, ENOENT, EPERM } },
+	[LIST] = { 2, 0, { E2BIG, ENAMETOOLONG } },
+	[ADD] = { 17, WRITE, { E2BIG, EMSGSIZE, EAGAIN, EDQUOT, EINTR, ESHUTDOWN, ETIMEDOUT } },
+	[GET] = { 15, READ, { E2BIG, EMSGSIZE, EAGAIN, EDQUOT, EINTR, ESHUTDOWN, ETIMEDOUT } },
+	[DONE] = { 8, READ, { E2BIG, EMSGSIZE } },
+	[REMOVE] = { 4, MANAGE, { E2BIG, EMSGSIZE } },
+	[LEN] = { 1, 0, { 0 } },
+	[STAT] = { 4, 0, { 0 } },
+	[SHUT_DOWN] = { 0, MANAGE, { E2BIG } },
+	[SHUTTING_DOWN] = { 1, 0, { 0 } },
+	[DRAIN] = { 0, MANAGE, { E2BIG, ECANCELED, EINTR, ETIMEDOUT } },
+	[FORGET] = { 2, READ, { E2BIG, EMSGSIZE } },
+	[REQUEUES] = { 2, READ, { E2BIG, EMSGSIZE } },
+	[CONFIGURE] = { 3, MANAGE, { E2BIG } },
+	[CONFIG] = { 2, 0, { E2BIG } },
+	[ADVANCE] = { 3, MANAGE, { E2BIG, EOPNOTSUPP, EPERM } },
+	[EXTEND] = { 2, READ, { E2BIG, EMSGSIZE } },
+	[PAUSE] = { 1, MANAGE, { E2BIG } },
+	[RESUME] = { 1, MANAGE, { E2BIG } },
+	[LIST_ITEMS] = { 2, READ, { E2BIG, EDQUOT, EMSGSIZE, ENOENT } },
+	[RESTORE] = { 3, MANAGE | WRITE, { E2BIG, EMSGSIZE } },
+	[BOARD] = { 2, WRITE, { E2BIG, EDQUOT, EMFILE, ENFILE, EOPNOTSUPP } },
+	[TELL] = { 1, WRITE, { E2BIG } },
+	[FOLLOW] = { 2, READ | MANAGE, { E2BIG, EBUSY, EOPNOTSUPP } },
+	[CHANGES] = { 5, READ | MANAGE,
+			{ E2BIG, EAGAIN, EBUSY, EDQUOT, EINTR, EMSGSIZE, ETIMEDOUT } },
+	[SYNC] = { 2, 0, { E2BIG, EINTR, EOPNOTSUPP, ETIMEDOUT } },
+	[TERM] = { 2, MANAGE, { E2BIG, EINTR } },
+	[UNKNOWN] = { 1, 0, { 0 } },
 };
 
 static bool takes_argument(enum kind kind)
@@ -82,8 +91,8 @@ static void judge_errno(struct fuzzer *f)
 		return;
 	if (err == ENOMEM && c->failing)
 		return;
-	for (int i = 0; i < ARRAY_SIZE(errors[0]) && errors[c->kind][i]; i++)
-		if (err == errors[c->kind][i])
+	for (int i = 0; i < ARRAY_SIZE(rules[0].errors); i++)
+		if (err == rules[c->kind].errors[i])
 			return;
 	wrong(f, "%s is not documented", strerror(err));
 }
@@ -187,6 +196,18 @@ static void may_fill(struct fuzzer *f, const struct kwq_batch *b, size_t entry_s
 	may_write(f, b->keys, keys);
 }
 
+/* As the request was built by build_plain(). */
+static void may_write_plain(struct fuzzer *f, const __u8 *arg)
+{
+	enum kind kind = f->call.kind;
+
+	may_write(f, f->call.arg, kinds[kind].size);
+	for (const struct addresses *a = addresses; a->length; a++)
+		for (size_t at = a->offset; at < a->offset + a->length; at += sizeof(__u64))
+			if (a->kind == kind)
+				may_write(f, *(const __u64 *)(arg + at), f->area);
+}
+
 static void mark_what_may_be_written(struct fuzzer *f)
 {
 	const struct call *c = &f->call;
@@ -280,6 +301,8 @@ static void mark_what_may_be_written(struct fuzzer *f)
 		may_write(f, c->arg + offsetof(struct kwq_board_args, map_size), 8);
 		break;
 	default:
+		if (_IOC_DIR(c->cmd) & _IOC_READ)
+			may_write_plain(f, arg);
 		break;
 	}
 }
@@ -427,9 +450,7 @@ static void judge_stat(struct fuzzer *f)
 
 	memcpy(&size, f->before, sizeof(size));
 	memcpy(&s, f->room, size < sizeof(s) ? size : sizeof(s));
-	if (s.size > size || s.create_flags & ~(KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS |
-					    KWQ_CREATE_NO_DURATIONS | KWQ_CREATE_CHANGES |
-					    KWQ_CREATE_SYNC | KWQ_CREATE_OUTBOX) ||
+	if (s.size > size || s.create_flags & ~(KWQ_ALL_CREATE & ~KWQ_CREATE_OR_OPEN) ||
 	    !name_is_clean(s.name))
 		wrong(f, "size %u of %u, flags %u", s.size, size, s.create_flags);
 	if (s.ready + s.processing > s.items || s.waiting > s.items ||
@@ -522,7 +543,7 @@ static void judge_changes(struct fuzzer *f, const struct kwq_changes_args *chang
 		if (!in_room(f, b->entries, &offset))
 			return;
 		memcpy(&listed, f->room + offset + i * b->entry_size, sizeof(listed));
-		if (listed.change <= last || listed.state > 0xff || !listed.key_len)
+		if (listed.change <= last || listed.state > KWQ_ALL_IS || !listed.key_len)
 			wrong(f, "change %llu after %llu, state %#x", listed.change, last,
 			      listed.state);
 		last = listed.change;
@@ -598,7 +619,7 @@ static void judge_answer(struct fuzzer *f)
 	case LIST_ITEMS:
 		if (c->ret >= 0 && has_keys_of_no_bytes(&items->batch))
 			wrong(f, "keys of no bytes were taken");
-		if (c->ret >= 0 && (!items->states || items->states > 0xff))
+		if (c->ret >= 0 && (!items->states || items->states > KWQ_ALL_IS))
 			wrong(f, "the states %#x were taken", items->states);
 		/* The order may be any number. */
 		for (int i = 0; i < c->ret; i++)

@@ -589,7 +589,7 @@ int main(void)
 
 	printf("ok 1 - whatever was asked for, no key twice, and nothing left at the end\n");
 	for (enum kind kind = 0; kind < KINDS; kind++)
-		printf("# %s: %llu, refused %llu\n", kind_names[kind], w->succeeded[kind],
+		printf("# %s: %llu, refused %llu\n", kinds[kind].name, w->succeeded[kind],
 		       w->refused[kind]);
 	all = all_were_granted(w);
 	printf("# plans: %llu, adds that waited for a shut down: %llu\n", w->plans, w->waits);

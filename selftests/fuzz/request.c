@@ -4,19 +4,6 @@
  */
 #include "fuzz.h"
 
-const char *const kind_names[KINDS] = {
-	[INFO] = "INFO", [CREATE] = "CREATE", [OPEN] = "OPEN", [UNLINK] = "UNLINK",
-	[LIST] = "LIST", [ADD] = "ADD", [GET] = "GET", [DONE] = "DONE", [REMOVE] = "REMOVE",
-	[LEN] = "LEN", [STAT] = "STAT", [SHUT_DOWN] = "SHUT_DOWN",
-	[SHUTTING_DOWN] = "SHUTTING_DOWN", [DRAIN] = "DRAIN", [FORGET] = "FORGET",
-	[REQUEUES] = "REQUEUES", [CONFIGURE] = "CONFIGURE", [CONFIG] = "CONFIG",
-	[ADVANCE] = "ADVANCE", [EXTEND] = "EXTEND", [LIST_ITEMS] = "LIST_ITEMS",
-	[PAUSE] = "PAUSE", [RESUME] = "RESUME", [RESTORE] = "RESTORE",
-	[BOARD] = "BOARD", [TELL] = "TELL", [FOLLOW] = "FOLLOW", [CHANGES] = "CHANGES",
-	[SYNC] = "SYNC", [TERM] = "TERM",
-	[UNKNOWN] = "an unknown request",
-};
-
 static void build_get(struct fuzzer *f, struct kwq_get_args *get)
 {
 	bool waits = one_in(f, 6) && !f->call.failing;
@@ -42,7 +29,7 @@ static void build_get(struct fuzzer *f, struct kwq_get_args *get)
 
 static void build_list_items(struct fuzzer *f, struct kwq_list_items_args *list)
 {
-	list->states = one_in(f, 2) ? 0xff : 1U << any(f, 8);
+	list->states = one_in(f, 2) ? KWQ_ALL_IS : 1U << any(f, 8);
 	if (one_in(f, 4))
 		list->flags = KWQ_LIST_VALUES;
 	if (one_in(f, 4))
@@ -89,6 +76,38 @@ static void build_sync(struct fuzzer *f, struct kwq_sync_args *sync)
 		sync->flags = KWQ_SYNC_RELATIVE;
 		sync->deadline = any_time(f);
 		sync->resume = one_in(f, 4) ? any_deadline(f) : 0;
+	}
+}
+
+#define ADDRESS(name, offset, length) { name, offset, length },
+const struct addresses addresses[] = { KWQ_ADDRESSES(ADDRESS) { 0 } };
+
+/*
+ * Whether this is an address in a structure. Everything else may be changed at random:
+ * the judge knows how much is written, and a gap follows the room. But a half-correct
+ * address could point to other memory.
+ */
+static bool is_address(enum kind kind, size_t at)
+{
+	for (const struct addresses *a = addresses; a->length; a++)
+		if (a->kind == kind && at - a->offset < a->length)
+			return true;
+	return false;
+}
+
+/*
+ * Builds the argument of a request of which nothing more is known: addresses lead to room, and
+ * the other members behind the flags are numbers, of which many are zero.
+ */
+static void build_plain(struct fuzzer *f, __u8 *arg)
+{
+	enum kind kind = f->call.kind;
+
+	for (size_t at = 8; at < kinds[kind].size; at += sizeof(__u64)) {
+		if (is_address(kind, at))
+			*(__u64 *)(arg + at) = address(f, EXTRA);
+		else if (one_in(f, 2))
+			*(__u32 *)(arg + at) = any(f, f->area);
 	}
 }
 
@@ -206,48 +225,20 @@ static void build(struct fuzzer *f)
 		term->flags = one_in(f, 4) ? 0 : KWQ_TERM_RELATIVE;
 		term->until = one_in(f, 8) ? any_time(f) : any(f, 2 * MSEC);
 		break;
+	case INFO:
+	case STAT:
+	case FOLLOW:
+		break;
 	default:
+		build_plain(f, arg);
 		break;
 	}
 }
 
-/* Each request, and its share in percent. */
-static const struct {
-	unsigned long cmd;
-	size_t size;
-	int weight;
-} kinds[KINDS] = {
-	[INFO] = { KWQ_IOC_INFO, sizeof(struct kwq_info), 1 },
-	[CREATE] = { KWQ_IOC_CREATE, sizeof(struct kwq_create_args), 5 },
-	[OPEN] = { KWQ_IOC_OPEN, sizeof(struct kwq_open_args), 4 },
-	[UNLINK] = { KWQ_IOC_UNLINK, sizeof(struct kwq_unlink_args), 2 },
-	[LIST] = { KWQ_IOC_LIST, sizeof(struct kwq_list_args), 2 },
-	[ADD] = { KWQ_IOC_ADD, sizeof(struct kwq_add_args), 17 },
-	[GET] = { KWQ_IOC_GET, sizeof(struct kwq_get_args), 15 },
-	[DONE] = { KWQ_IOC_DONE, sizeof(struct kwq_batch_args), 8 },
-	[REMOVE] = { KWQ_IOC_REMOVE, sizeof(struct kwq_batch_args), 4 },
-	[LEN] = { KWQ_IOC_LEN, 0, 1 },
-	[STAT] = { KWQ_IOC_STAT, sizeof(struct kwq_stat), 4 },
-	[SHUT_DOWN] = { KWQ_IOC_SHUT_DOWN, sizeof(struct kwq_shut_down_args), 0 },
-	[SHUTTING_DOWN] = { KWQ_IOC_SHUTTING_DOWN, 0, 1 },
-	[DRAIN] = { KWQ_IOC_DRAIN, sizeof(struct kwq_drain_args), 0 },
-	[FORGET] = { KWQ_IOC_FORGET, sizeof(struct kwq_batch_args), 2 },
-	[REQUEUES] = { KWQ_IOC_REQUEUES, sizeof(struct kwq_batch_args), 2 },
-	[CONFIGURE] = { KWQ_IOC_CONFIGURE, sizeof(struct kwq_config), 3 },
-	[CONFIG] = { KWQ_IOC_CONFIG, sizeof(struct kwq_config), 2 },
-	[LIST_ITEMS] = { KWQ_IOC_LIST_ITEMS, sizeof(struct kwq_list_items_args), 2 },
-	[ADVANCE] = { KWQ_IOC_ADVANCE, sizeof(struct kwq_advance_args), 3 },
-	[EXTEND] = { KWQ_IOC_EXTEND, sizeof(struct kwq_batch_args), 2 },
-	[PAUSE] = { KWQ_IOC_PAUSE, sizeof(struct kwq_pause_args), 1 },
-	[RESUME] = { KWQ_IOC_RESUME, sizeof(struct kwq_resume_args), 1 },
-	[RESTORE] = { KWQ_IOC_RESTORE, sizeof(struct kwq_batch_args), 3 },
-	[BOARD] = { KWQ_IOC_BOARD, sizeof(struct kwq_board_args), 2 },
-	[TELL] = { KWQ_IOC_TELL, sizeof(struct kwq_tell_args), 1 },
-	[FOLLOW] = { KWQ_IOC_FOLLOW, sizeof(struct kwq_follow_args), 2 },
-	[CHANGES] = { KWQ_IOC_CHANGES, sizeof(struct kwq_changes_args), 5 },
-	[SYNC] = { KWQ_IOC_SYNC, sizeof(struct kwq_sync_args), 2 },
-	[TERM] = { KWQ_IOC_TERM, sizeof(struct kwq_term_args), 2 },
-	[UNKNOWN] = { _IO(KWQ_IOC_MAGIC, 0x7f), 0, 1 },
+#define REQUEST(name, size) { #name, KWQ_IOC_##name, size },
+const struct request kinds[KINDS] = {
+	KWQ_REQUESTS(REQUEST)
+	{ "an unknown request", _IO(KWQ_IOC_MAGIC, 0x7f), 0 },
 };
 
 static enum kind any_kind(struct fuzzer *f)
@@ -263,7 +254,7 @@ static enum kind any_kind(struct fuzzer *f)
 	if (one_in(f, 100))
 		return one_in(f, 2) ? SHUT_DOWN : DRAIN;
 	for (enum kind kind = 0; kind < KINDS; kind++) {
-		r -= kinds[kind].weight;
+		r -= rules[kind].share;
 		if (r < 0)
 			return kind;
 	}
@@ -287,54 +278,6 @@ static __u64 bad_address(struct fuzzer *f)
 	default:
 		return address(f, 0) + any(f, room_of(f) - PAGE);
 	}
-}
-
-/*
- * Whether this is an address in a structure. Everything else may be changed at random:
- * the judge knows how much is written, and a gap follows the room. But a half-correct
- * address could point to other memory.
- */
-static bool is_address(enum kind kind, size_t at)
-{
-	size_t batch = ~0UL;
-
-	switch (kind) {
-	case CREATE:
-		return at >= offsetof(struct kwq_create_args, config) &&
-		       at < offsetof(struct kwq_create_args, lease);
-	case LIST:
-		return at >= 8 && at < 16;
-	case CONFIGURE:
-	case CONFIG:
-		return at >= 32 && at < 40;
-	case ADD:
-	case DONE:
-	case EXTEND:
-	case RESTORE:
-	case REMOVE:
-	case FORGET:
-	case REQUEUES:
-		batch = at - offsetof(struct kwq_batch_args, batch);
-		break;
-	case LIST_ITEMS:
-		if (at >= offsetof(struct kwq_list_items_args, key) &&
-		    at < offsetof(struct kwq_list_items_args, batch))
-			return true;
-		batch = at - offsetof(struct kwq_list_items_args, batch);
-		break;
-	case CHANGES:
-		batch = at - offsetof(struct kwq_changes_args, batch);
-		break;
-	case GET:
-		if (at < offsetof(struct kwq_get_args, add) ||
-		    at >= offsetof(struct kwq_get_args, nr_added))
-			break;
-		batch = (at - offsetof(struct kwq_get_args, add)) % sizeof(struct kwq_batch);
-		break;
-	default:
-		break;
-	}
-	return batch < offsetof(struct kwq_batch, keys_len);
 }
 
 static __u32 odd_number(struct fuzzer *f)

@@ -7,29 +7,6 @@
  */
 #include "fuzz.h"
 
-static const __u32 needed[KINDS] = {
-	[ADD] = KWQ_RIGHT_WRITE,
-	[GET] = KWQ_RIGHT_READ,
-	[DONE] = KWQ_RIGHT_READ,
-	[EXTEND] = KWQ_RIGHT_READ,
-	[FORGET] = KWQ_RIGHT_READ,
-	[REQUEUES] = KWQ_RIGHT_READ,
-	[LIST_ITEMS] = KWQ_RIGHT_READ,
-	[REMOVE] = KWQ_RIGHT_MANAGE,
-	[CONFIGURE] = KWQ_RIGHT_MANAGE,
-	[PAUSE] = KWQ_RIGHT_MANAGE,
-	[RESUME] = KWQ_RIGHT_MANAGE,
-	[TERM] = KWQ_RIGHT_MANAGE,
-	[SHUT_DOWN] = KWQ_RIGHT_MANAGE,
-	[DRAIN] = KWQ_RIGHT_MANAGE,
-	[ADVANCE] = KWQ_RIGHT_MANAGE,
-	[RESTORE] = KWQ_RIGHT_MANAGE | KWQ_RIGHT_WRITE,
-	[BOARD] = KWQ_RIGHT_WRITE,
-	[TELL] = KWQ_RIGHT_WRITE,
-	[FOLLOW] = KWQ_RIGHT_READ | KWQ_RIGHT_MANAGE,
-	[CHANGES] = KWQ_RIGHT_READ | KWQ_RIGHT_MANAGE,
-};
-
 static __u32 needed_by(struct fuzzer *f)
 {
 	const struct call *c = &f->call;
@@ -37,7 +14,7 @@ static __u32 needed_by(struct fuzzer *f)
 
 	if (c->kind == GET && is_plain(c) && get->add.nr)
 		return KWQ_RIGHT_READ | KWQ_RIGHT_WRITE;
-	return needed[c->kind];
+	return rules[c->kind].rights;
 }
 
 /* Does the request concern the outbox? Adds do, too, but whoever has an outbox may add to it. */

@@ -1,31 +1,98 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 
+// Code generated from the ABI's header. DO NOT EDIT.
+// Made from uapi/linux/kwq.h by selftests/check/abi.py.
+
 package kwq
 
-import (
-	"runtime"
-	"syscall"
-	"unsafe"
+const (
+	KeyMax      = 4096  // the longest key, in bytes; the shortest is 1 byte
+	NameMax     = 255   // the longest name of a queue, in bytes, without the NUL
+	BatchMax    = 1024  // the most entries in one batch
+	ValueMax    = 65536 // the longest value of a key, in bytes
+	NoteMax     = 4096  // the longest note, in bytes
+	GroupMax    = 255   // the longest name of a group, in bytes
+	PriorityMin = -32   // the lowest priority, handed out last
+	PriorityMax = 31    // the highest priority, handed out first
 )
 
-// The structures and numbers of <linux/kwq.h>. abi_test.go compares them with the header. An address in a structure is a uint64:
-// the garbage collector does not see it.
+const (
+	noDeadline = 1<<64 - 1
+	ageUnknown = 1<<64 - 1
+)
 
 const (
-	createOrOpen = 1 << 0
-	createValues = 1 << 1
-	createGroups = 1 << 2
+	FeatureDelays      Feature = 1 << 0
+	FeaturePriorities  Feature = 1 << 1
+	FeatureNames       Feature = 1 << 2
+	FeatureLimiters    Feature = 1 << 3
+	FeatureDead        Feature = 1 << 4
+	FeatureMetrics     Feature = 1 << 5
+	FeatureManualClock Feature = 1 << 6
+	FeatureLeases      Feature = 1 << 7
+	FeaturePause       Feature = 1 << 8
+	FeatureListItems   Feature = 1 << 9
+	FeatureGroups      Feature = 1 << 10
+	FeatureAging       Feature = 1 << 11
+	FeatureValues      Feature = 1 << 12
+	FeatureDebounce    Feature = 1 << 13
+	FeatureWaitAdd     Feature = 1 << 14
+	FeatureRestore     Feature = 1 << 15
+	FeatureSettle      Feature = 1 << 16
+	FeatureBoard       Feature = 1 << 17
+	FeatureNoDurations Feature = 1 << 18
+	FeatureChanges     Feature = 1 << 19
+	FeatureGrants      Feature = 1 << 20
+	FeatureNotes       Feature = 1 << 21
+)
 
+// 1.0 in the fixed-point numbers of factors and jitter.
+const one = 65536
+
+const LimitersMax = 8 // the most limiters in one queue
+
+const limiterStepsMax = 256
+
+// Kinds of limiters.
+const (
+	limiterExponential = 1
+	limiterFastSlow    = 2
+	limiterBucket      = 3
+	limiterBackoff     = 4
+)
+
+// Flags of a configuration.
+const configCoalesce = 1 << 0
+
+// A clock for tests.
+const clockIDManual = -1
+
+// Rights of a descriptor.
+const (
+	RightRead   Rights = 1 << 2 // get, done, extend, forget, requeues, list
+	RightWrite  Rights = 1 << 1 // add
+	RightManage Rights = 1 << 0 // remove, configure, pause, resume, term, shut down, drain, advance
+)
+
+// Flags of KWQ_IOC_CREATE.
+const (
+	createOrOpen      = 1 << 0
+	createValues      = 1 << 1
+	createGroups      = 1 << 2
 	createNoDurations = 1 << 3
 	createChanges     = 1 << 4
 	createSync        = 1 << 5
 	createOutbox      = 1 << 6
+)
 
-	configCoalesce = 1 << 0
-
+// Flags of KWQ_IOC_ADD.
+const (
 	addWait     = 1 << 0
 	addRelative = 1 << 1
+)
 
+// Flags of an entry of an add.
+const (
 	addPriority    = 1 << 0
 	addAfter       = 1 << 1
 	addAt          = 1 << 2
@@ -41,76 +108,104 @@ const (
 	addAtMost      = 1 << 12
 	addToken       = 1 << 13
 	addNote        = 1 << 14
+)
 
+const (
+	Added     AddResult = 0 // ready now
+	Coalesced AddResult = 1 // was ready already (a delayed add: was waiting already)
+	Dirtied   AddResult = 2 // being processed; ready again at its Done
+	Waiting   AddResult = 3 // waiting for its time
+	Dead      AddResult = 4 // a rate-limited add: the item is dead, now or at its Done
+	Dirty     AddResult = 5 // being processed, and had been added again already
+	Restored  AddResult = 6 // RESTORE: the item is as it was
+)
+
+// Flags of a done.
+const (
 	doneForget = 1 << 0
 	doneDead   = 1 << 1
 	doneReturn = 1 << 2
+)
 
-	extendNote = 1 << 0
+const (
+	Finished     DoneResult = 0      // nothing is left to do
+	Requeued     DoneResult = 1 << 0 // had been added meanwhile; ready again
+	StillWaiting DoneResult = 1 << 1 // still waiting for a time
+	Buried       DoneResult = 1 << 2 // dead now
+	Returned     DoneResult = 1 << 3 // ready again, as before the hand-out
+)
 
+// Flags of an extension.
+const extendNote = 1 << 0
+
+// Flags of a remove.
+const (
 	removeDead      = 1 << 0
 	removeRevoke    = 1 << 1
 	removeUnchanged = 1 << 2
+)
 
+// States of an item.
+const (
+	IsReady      State = 1 << 0 // in the queue: GET can hand it out
+	IsWaiting    State = 1 << 1 // has a time at which it will be added
+	IsProcessing State = 1 << 2 // handed out, and not yet done
+	IsDirty      State = 1 << 3 // was added while processing; ready at its Done
+	IsDead       State = 1 << 4 // set aside after too many failures
+	IsRemembered State = 1 << 5 // idle, and kept for its count of requeues
+	IsReturned   State = 1 << 6 // ready, and ahead: it lost its holder
+	IsDying      State = 1 << 7 // processing, and due to be dead at its Done
+)
+
+const priorityNone = -128
+
+// Flags of KWQ_IOC_LIST_ITEMS.
+const (
 	listKey    = 1 << 0
 	listValues = 1 << 1
 	listNotes  = 1 << 2
+)
 
-	advanceTo = 1 << 0
+// Flags of KWQ_IOC_ADVANCE.
+const advanceTo = 1 << 0
 
+// Flags of KWQ_IOC_GET.
+const (
 	getNonblock = 1 << 0
+	getRelative = 1 << 1
+)
 
-	pauseFor = 1 << 0
+// Flags of KWQ_IOC_PAUSE.
+const pauseFor = 1 << 0
 
-	termRelative = 1 << 0
+// Flags of KWQ_IOC_DRAIN.
+const drainRelative = 1 << 0
 
-	drainRelative = 1 << 0
+const HistogramBuckets = 11
 
-	changesNonblock = 1 << 0
-	changesValues   = 1 << 2
-	changesNotes    = 1 << 4
-
+const (
 	stateShutDown = 1 << 0
 	stateUnlinked = 1 << 1
 	statePaused   = 1 << 2
 	stateTermOver = 1 << 3
-
-	noDeadline   = ^uint64(0)
-	priorityNone = -128
-	ageUnknown   = 1<<64 - 1
-	one          = 65536
 )
 
+const boardKeyMax = 56
+
+// Flags of KWQ_IOC_CHANGES.
 const (
-	limiterExponential = 1
-	limiterFastSlow    = 2
-	limiterBucket      = 3
-	limiterBackoff     = 4
+	changesNonblock = 1 << 0
+	changesRelative = 1 << 1
+	changesValues   = 1 << 2
+	changesGetters  = 1 << 3
+	changesNotes    = 1 << 4
 )
 
-// Some architectures number their requests in another way.
-const (
-	oddIoctl = runtime.GOARCH == "mips" || runtime.GOARCH == "mipsle" || runtime.GOARCH == "mips64" ||
-		runtime.GOARCH == "mips64le" || runtime.GOARCH == "ppc64" || runtime.GOARCH == "ppc64le"
-	magic = 0xBB << 8
-)
+// Flags of KWQ_IOC_TERM.
+const termRelative = 1 << 0
 
-// ioc is the number of a request: the low two bits of rw say that the caller writes and reads an argument.
-func ioc(rw, nr uintptr) uintptr {
-	if oddIoctl {
-		// None, read and write have a bit each. Write and read are the other way round.
-		bits := [...]uintptr{1, 4, 2, 6}[rw]
-		return bits<<29 | size(rw)<<16 | magic | nr
-	}
-	return rw<<30 | size(rw)<<16 | magic | nr
-}
-
-func size(rw uintptr) uintptr {
-	if rw == 0 {
-		return 0
-	}
-	return 4
-}
+// Flags of KWQ_IOC_SYNC.
+const syncRelative = 1 << 0
 
 var (
 	iocInfo         = ioc(3, 0x00)
@@ -145,8 +240,6 @@ var (
 	iocTerm         = ioc(1, 0x29)
 )
 
-type nameField [NameMax + 1]byte
-
 type infoArgs struct {
 	size           uint32
 	keyMax         uint32
@@ -167,38 +260,38 @@ type infoArgs struct {
 	userBytesLeft  uint64
 }
 
+type backoffArgs struct {
+	duration uint64
+	cap      uint64
+	factor   uint32
+	jitter   uint32
+	steps    uint32
+	pad      uint32
+}
+
 type limiterArgs struct {
 	kind uint32
 	pad  uint32
 	u    [4]uint64
 }
 
-// The members of the union in limiterArgs.
-type (
-	exponentialArgs struct {
-		base uint64
-		max  uint64
-	}
-	fastSlowArgs struct {
-		fast   uint64
-		slow   uint64
-		nrFast uint32
-		pad    uint32
-	}
-	bucketArgs struct {
-		period uint64
-		events uint32
-		burst  uint32
-	}
-	backoffArgs struct {
-		duration uint64
-		cap      uint64
-		factor   uint32
-		jitter   uint32
-		steps    uint32
-		pad      uint32
-	}
-)
+type exponentialArgs struct {
+	base uint64
+	max  uint64
+}
+
+type fastSlowArgs struct {
+	fast   uint64
+	slow   uint64
+	nrFast uint32
+	pad    uint32
+}
+
+type bucketArgs struct {
+	period uint64
+	events uint32
+	burst  uint32
+}
 
 type configArgs struct {
 	size          uint32
@@ -311,7 +404,11 @@ type doneEntry struct {
 	flags  uint32
 }
 
-type extendEntry = doneEntry
+type extendEntry struct {
+	ticket uint64
+	keyLen uint32
+	flags  uint32
+}
 
 type removeEntry struct {
 	keyLen uint32
@@ -379,14 +476,6 @@ type advanceArgs struct {
 	time  uint64
 }
 
-type pauseArgs = advanceArgs
-
-type termArgs struct {
-	size  uint32
-	flags uint32
-	until uint64
-}
-
 type gotEntry struct {
 	ticket    uint64
 	keyLen    uint32
@@ -413,12 +502,21 @@ type getArgs struct {
 	resume   uint64
 }
 
+type pauseArgs struct {
+	size  uint32
+	flags uint32
+	time  uint64
+}
+
 type resumeArgs struct {
 	size  uint32
 	flags uint32
 }
 
-type shutDownArgs = resumeArgs
+type shutDownArgs struct {
+	size  uint32
+	flags uint32
+}
 
 type drainArgs struct {
 	size      uint32
@@ -492,8 +590,6 @@ type statArgs struct {
 	term           uint64
 }
 
-const boardKeyMax = 56
-
 type boardSlot struct {
 	seq    uint32
 	len    uint16
@@ -537,6 +633,12 @@ type changesArgs struct {
 	batch    batchABI
 }
 
+type termArgs struct {
+	size  uint32
+	flags uint32
+	until uint64
+}
+
 type syncArgs struct {
 	size         uint32
 	flags        uint32
@@ -544,29 +646,4 @@ type syncArgs struct {
 	resume       uint64
 	number       uint64
 	outboxNumber uint64
-}
-
-// address returns an address for a member of a request. The stack of a goroutine moves, so the compiler must put everything on
-// the heap whose address is taken here: as far as it knows, each address may become that of escaped. The caller keeps the memory
-// alive until the call is over.
-func address(p unsafe.Pointer) uint64 {
-	if escape {
-		escaped = p
-	}
-	return uint64(uintptr(p))
-}
-
-var (
-	escape  bool // always false
-	escaped unsafe.Pointer
-)
-
-// ioctl runs a request that never waits for long. A signal does not end it.
-func ioctl(fd int, request uintptr, arg unsafe.Pointer) (int, syscall.Errno) {
-	for {
-		n, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), request, uintptr(arg))
-		if errno != syscall.EINTR {
-			return int(n), errno
-		}
-	}
 }

@@ -10,18 +10,11 @@ import (
 	"unsafe"
 )
 
+// opAdd is the operation of this file, as Error.Op names it.
+const opAdd = "add"
+
 // AddResult says what became of an add.
 type AddResult int
-
-const (
-	Added     AddResult = iota // the key is ready now
-	Coalesced                  // it was ready already or, for a delayed add, waiting already
-	Dirtied                    // it is being processed, and will be ready again at its done
-	Waiting                    // it waits for its time
-	Dead                       // a rate-limited add: it is dead, now or at its done
-	Dirty                      // it is being processed, and had been added again already
-	Restored                   // Restore only: it is as it was
-)
 
 var addResults = [...]string{"added", "coalesced", "dirtied", "waiting", "dead", "dirty", "restored"}
 

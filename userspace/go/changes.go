@@ -11,6 +11,13 @@ import (
 	"unsafe"
 )
 
+// The operations of this file, as Error.Op names them.
+const (
+	opChanges = "read the changes of"
+	opFollow  = "follow"
+	opSync    = "sync"
+)
+
 // A Follower reads the keys of a queue that have changed. It follows until its handle is closed. The queue must have been created
 // with [CreateOptions.Changes].
 //

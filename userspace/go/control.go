@@ -7,6 +7,16 @@ import (
 	"unsafe"
 )
 
+// The operations of this file, as Error.Op names them.
+const (
+	opAdvance  = "advance"
+	opLen      = "read the length of"
+	opPause    = "pause"
+	opResume   = "resume"
+	opShutDown = "shut down"
+	opTerm     = "set the term of"
+)
+
 // Pause lets the queue hand nothing out until [Queue.Resume]. Adds and dones go on. The pause belongs to the queue, and outlives this
 // process. It takes the place of an earlier one.
 func (q *Queue) Pause() error {

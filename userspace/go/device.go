@@ -9,35 +9,16 @@ import (
 	"unsafe"
 )
 
+// The operations of this file, as Error.Op names them.
+const (
+	opInfo   = "ask for the limits of"
+	opUnlink = "unlink"
+)
+
 const devicePath = "/dev/kwq"
 
 // A Feature is something that a module may lack, because it is older than this package.
 type Feature uint64
-
-const (
-	FeatureDelays Feature = 1 << iota
-	FeaturePriorities
-	FeatureNames
-	FeatureLimiters
-	FeatureDead
-	FeatureMetrics
-	FeatureManualClock
-	FeatureLeases
-	FeaturePause
-	FeatureListItems
-	FeatureGroups
-	FeatureAging
-	FeatureValues
-	FeatureDebounce
-	FeatureWaitAdd
-	FeatureRestore
-	FeatureSettle
-	FeatureBoard
-	FeatureNoDurations
-	FeatureChanges
-	FeatureGrants // CreateOptions.Outbox, Listed.Token, RemoveWith
-	FeatureNotes  // Item.Note, AddOptions.Note, Listed.Note
-)
 
 // ModuleInfo has the features and limits of the loaded module.
 type ModuleInfo struct {

@@ -11,17 +11,18 @@ import (
 	"unsafe"
 )
 
+// The operations of this file, as Error.Op names them.
+const (
+	opDone     = "done"
+	opExtend   = "extend"
+	opForget   = "forget"
+	opNote     = "note"
+	opRemove   = "remove"
+	opRequeues = "read the requeues of"
+)
+
 // DoneResult says what became of a key that was finished. Finished is 0, the others are bits.
 type DoneResult int
-
-const Finished DoneResult = 0 // nothing is left to do for the key
-
-const (
-	Requeued     DoneResult = 1 << iota // it was added meanwhile, and is ready again
-	StillWaiting                        // it still waits for a time
-	Buried                              // it is dead now
-	Returned                            // it is ready again, as before the hand-out
-)
 
 func (r DoneResult) String() string {
 	if r < 0 {
@@ -127,7 +128,7 @@ func (i *Item) DoneAndGet(ctx context.Context) (next *Item, result DoneResult, e
 func (i *Item) Extend() error {
 	r := newRequest()
 	defer r.free()
-	r.done = extendEntry{ticket: i.Ticket}
+	r.done = doneEntry(extendEntry{ticket: i.Ticket})
 	r.putKey(&r.batch.batch, "", unsafe.Pointer(&r.done), unsafe.Sizeof(r.done))
 	_, err := r.run(i.queue, opExtend, iocExtend, i.Key)
 	return err
@@ -146,7 +147,7 @@ func (i *Item) Note(note []byte) error {
 	}
 	r := newRequest()
 	defer r.free()
-	r.done = extendEntry{ticket: i.Ticket, flags: extendNote}
+	r.done = doneEntry(extendEntry{ticket: i.Ticket, flags: extendNote})
 	r.extra = addExtra{}
 	r.putNote(note)
 	r.putKey(&r.batch.batch, "", unsafe.Pointer(&r.done), unsafe.Sizeof(r.done))

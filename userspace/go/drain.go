@@ -7,6 +7,9 @@ import (
 	"unsafe"
 )
 
+// opDrain is the operation of this file, as Error.Op names it.
+const opDrain = "shut down and drain"
+
 // ShutDownWithDrain shuts the queue down, and waits until nothing is ready and nothing is being processed. The queue stays shut
 // down, however the wait ends: if the context ends it, the error is the context's, and if somebody's [Queue.ShutDown] ends it, the
 // error is [ErrDrainEnded].

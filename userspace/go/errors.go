@@ -98,43 +98,6 @@ func meaning(op string, errno syscall.Errno) error {
 	return errno
 }
 
-// The operations, as Error.Op names them.
-const (
-	opAdd       = "add"
-	opAdvance   = "advance"
-	opChanges   = "read the changes of"
-	opClose     = "close"
-	opConfig    = "read the configuration of"
-	opConfigure = "configure"
-	opCreate    = "create"
-	opDevice    = "open"
-	opDone      = "done"
-	opDrain     = "shut down and drain"
-	opExtend    = "extend"
-	opFile      = "copy the descriptor of"
-	opFind      = "find"
-	opFollow    = "follow"
-	opForget    = "forget"
-	opGet       = "get"
-	opInfo      = "ask for the limits of"
-	opLen       = "read the length of"
-	opList      = "list"
-	opNote      = "note"
-	opOpen      = "open"
-	opOwner     = "check the owner of"
-	opPause     = "pause"
-	opRemove    = "remove"
-	opRequeues  = "read the requeues of"
-	opRestore   = "restore"
-	opResume    = "resume"
-	opShutDown  = "shut down"
-	opStat      = "read the state of"
-	opSync      = "sync"
-	opTerm      = "set the term of"
-	opTime      = "read the clock of"
-	opUnlink    = "unlink"
-)
-
 // An Error is what an operation returns if it fails, unless a context ended it. It unwraps to one of the errors of this package,
 // and that to a [syscall.Errno].
 type Error struct {

@@ -10,6 +10,9 @@ import (
 	"unsafe"
 )
 
+// opGet is the operation of this file, as Error.Op names it.
+const opGet = "get"
+
 // An Item is a key that was handed out. Its holder finishes it with one of Done, DoneAndForget, DoneAndGet, Retry, RetryAfter,
 // GiveBack and Bury. Until then the queue hands the key to nobody else.
 type Item struct {

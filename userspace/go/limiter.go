@@ -9,6 +9,12 @@ import (
 	"unsafe"
 )
 
+// The operations of this file, as Error.Op names them.
+const (
+	opConfig    = "read the configuration of"
+	opConfigure = "configure"
+)
+
 // A Limiter computes how long an item waits for its next try. [Exponential], [FastSlow], [Bucket] and [Backoff] are limiters.
 type Limiter interface {
 	args() (limiterArgs, error)

@@ -11,22 +11,17 @@ import (
 	"unsafe"
 )
 
+// The operations of this file, as Error.Op names them.
+const (
+	opFind = "find"
+	opList = "list"
+)
+
 // State has the states of a key, as bits.
 type State uint32
 
-const (
-	IsReady      State = 1 << iota // in the queue: a get can hand it out
-	IsWaiting                      // has a time at which it will be added
-	IsProcessing                   // handed out, and not yet done
-	IsDirty                        // was added while it is being processed
-	IsDead                         // set aside
-	IsRemembered                   // idle, and kept for its count of requeues
-	IsReturned                     // ready, and ahead of others: it lost its holder
-	IsDying                        // being processed, and dead at its done
-
-	// AllStates finds every key.
-	AllStates = IsReady | IsWaiting | IsProcessing | IsDead | IsRemembered
-)
+// AllStates finds every key.
+const AllStates = IsReady | IsWaiting | IsProcessing | IsDead | IsRemembered
 
 var stateNames = [...]string{"ready", "waiting", "processing", "dirty", "dead", "remembered", "returned", "dying"}
 

@@ -13,38 +13,29 @@ import (
 	"unsafe"
 )
 
-// Limits of every queue.
+// The operations of this file, as Error.Op names them.
 const (
-	KeyMax      = 4096  // the longest key, in bytes; the shortest has 1
-	NameMax     = 255   // the longest name of a queue
-	BatchMax    = 1024  // the most entries in one call; AddMany and the like make as many calls as they need
-	ValueMax    = 65536 // the longest value
-	NoteMax     = 4096  // the longest note
-	GroupMax    = 255   // the longest name of a group
-	PriorityMin = -32   // handed out last
-	PriorityMax = 31    // handed out first
-	LimitersMax = 8     // the most limiters of one queue
+	opClose  = "close"
+	opCreate = "create"
+	opFile   = "copy the descriptor of"
+	opOpen   = "open"
+	opOwner  = "check the owner of"
 )
 
 // Rights of a handle. They never widen: a handle that is passed on, or opened with Reopen, has no right that the first one
 // lacks. The bits r, w and x of a queue's mode stand for them.
 type Rights uint32
 
-const (
-	RightManage Rights = 1 << iota // remove, configure, pause, shut down, drain, advance
-	RightWrite                     // add
-	RightRead                      // get, done, extend, forget, requeues, list
-
-	AllRights = RightRead | RightWrite | RightManage
-)
+// AllRights is every right, which a new handle has by default.
+const AllRights = RightRead | RightWrite | RightManage
 
 // A Clock is what a queue's delays, leases and pauses count on.
 type Clock int32
 
 const (
-	ClockMonotonic Clock = 1  // time asleep does not count
-	ClockBoottime  Clock = 7  // time asleep counts
-	ClockManual    Clock = -1 // for tests: begins at 0, and moves only by Advance and AdvanceTo
+	ClockMonotonic Clock = 1             // time asleep does not count
+	ClockBoottime  Clock = 7             // time asleep counts
+	ClockManual    Clock = clockIDManual // for tests: begins at 0, and moves only by Advance and AdvanceTo
 )
 
 // CreateOptions are the properties of a new queue. The zero value is a good default.

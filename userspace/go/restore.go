@@ -7,6 +7,9 @@ import (
 	"unsafe"
 )
 
+// opRestore is the operation of this file, as Error.Op names it.
+const opRestore = "restore"
+
 // Restore puts keys back as [Queue.ListWithValues] found them: with their values and notes, their states, the times that were
 // left, and their counts. An item that was being processed is ready, and ahead of others. Sort the list with [SortListed] first, because
 // ready keys keep the order in which they come.

@@ -9,8 +9,11 @@ import (
 	"unsafe"
 )
 
-// HistogramBuckets is the number of counts in a Histogram.
-const HistogramBuckets = 11
+// The operations of this file, as Error.Op names them.
+const (
+	opStat = "read the state of"
+	opTime = "read the clock of"
+)
 
 // A Histogram counts durations. The first bucket counts those up to 1 microsecond. Each following one ends at ten times the limit
 // before, up to 1000 s. The last one counts the longer ones.

@@ -34,6 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../selftests/device/abi_tables.h"
 #include "base/cmd.h"
 #include "fake-kernel.h"
 #include "wrap-open.h"
@@ -56,20 +57,10 @@ static int device = -1;
 
 static const struct {
 	const char *name;
-	size_t offset;
+	size_t offset, size;
 } members[] = {
-#define MEMBER(m) { #m, offsetof(struct kwq_stat, m) }
-	MEMBER(ready), MEMBER(waiting), MEMBER(processing), MEMBER(items), MEMBER(bytes),
-	MEMBER(max_items), MEMBER(max_bytes), MEMBER(adds), MEMBER(coalesced), MEMBER(gets),
-	MEMBER(dones), MEMBER(abandoned), MEMBER(removed), MEMBER(dropped), MEMBER(now),
-	MEMBER(retries), MEMBER(rate_limited), MEMBER(died), MEMBER(dead), MEMBER(remembered),
-	MEMBER(oldest_ready), MEMBER(longest_running), MEMBER(unfinished),
-	MEMBER(queue_duration.sum), MEMBER(work_duration.sum), MEMBER(lateness.sum),
-	MEMBER(queue_duration), MEMBER(work_duration), MEMBER(lateness),
-	MEMBER(lease), MEMBER(aging), MEMBER(group_limit), MEMBER(expired), MEMBER(dirty),
-	MEMBER(oldest_waiting), MEMBER(oldest_dead),
-	MEMBER(returned), MEMBER(posted), MEMBER(id), MEMBER(last_change), MEMBER(kept),
-	MEMBER(unread),
+#define MEMBER(m, size) { #m, offsetof(struct kwq_stat, m), size },
+	KWQ_STAT_MEMBERS(MEMBER)
 #undef MEMBER
 };
 
@@ -79,11 +70,19 @@ static void fail_test(const char *what)
 	abort();
 }
 
+static void store(void *to, size_t size, unsigned long long number)
+{
+	if (size == sizeof(__u32))
+		*(__u32 *)to = number;
+	else
+		*(__u64 *)to = number;
+}
+
 static void set_member(struct queue *queue, const char *name, const char *value)
 {
 	unsigned long long number = strtoull(value, NULL, 0);
-	char *stat = (char *)&queue->stat;
-	size_t i, len;
+	size_t i, len = strcspn(name, "0123456789");
+	char *to;
 
 	if (!strcmp(name, "open")) {
 		queue->open_errno = number;
@@ -97,39 +96,17 @@ static void set_member(struct queue *queue, const char *name, const char *value)
 	} else if (!strcmp(name, "restores")) {
 		queue->restores = number;
 		return;
-	} else if (!strcmp(name, "paused_for")) {
-		queue->stat.paused_for = number;
-		return;
-	} else if (!strcmp(name, "size")) {
-		queue->stat.size = number;
-		return;
-	} else if (!strcmp(name, "state")) {
-		queue->stat.state = number;
-		return;
-	} else if (!strcmp(name, "uid")) {
-		queue->stat.uid = number;
-		return;
-	} else if (!strcmp(name, "followers")) {
-		queue->stat.followers = number;
-		return;
-	} else if (!strcmp(name, "create_flags")) {
-		queue->stat.create_flags = number;
-		return;
-	} else if (!strcmp(name, "clockid")) {
-		queue->stat.clockid = number;
-		return;
 	}
 	for (i = 0; i < ARRAY_SIZE(members); i++) {
-		len = strlen(members[i].name);
+		to = (char *)&queue->stat + members[i].offset;
 		if (!strcmp(name, members[i].name)) {
-			memcpy(stat + members[i].offset, &number, sizeof(number));
+			store(to, members[i].size, number);
 			return;
 		}
 		/* A bucket of the histogram, by its number. */
-		if (!strncmp(name, members[i].name, len) && name[len] == '.' &&
-		    name[len + 1] >= '0' && name[len + 1] <= '9') {
-			memcpy(stat + members[i].offset + offsetof(struct kwq_histogram, counts) +
-			       8 * atoi(name + len + 1), &number, sizeof(number));
+		if (name[len] && !strncmp(name, members[i].name, len) &&
+		    !strcmp(members[i].name + len, "counts")) {
+			store(to + 8 * atoi(name + len), sizeof(__u64), number);
 			return;
 		}
 	}

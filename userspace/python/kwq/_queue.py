@@ -22,6 +22,7 @@ from ._aio import Side
 from ._changes import Follower
 from ._device import device_call, ioctl, unlink
 from ._item import Item, OnError
+from ._layout import RESULT
 from ._limiters import Config, unpack_config
 from ._listed import Listed, pack_restored, unpack_listed
 from ._stat import Stat, unpack_stat
@@ -42,7 +43,7 @@ _PAGE = 256
 # A batch of adds copies no more bytes at once, unless one key has more.
 _CHUNK_BYTES = 1 << 20
 # The kernel replaces it, unless it does not come to the entry.
-_UNTAKEN = abi.RESULT.pack(-errno.ECANCELED)
+_UNTAKEN = RESULT.pack(-errno.ECANCELED)
 # A handle keeps the memory of so many gets for the next ones.
 _SPARE_BLOCKS = 4
 # How often adrain() looks while items are ready, in seconds.
@@ -59,7 +60,7 @@ _pack_batch_args = abi.BATCH_ARGS.pack
 _BATCH_ARGS_SIZE = abi.BATCH_ARGS.size
 _pack_add_entry = abi.ADD_ENTRY.pack
 _pack_done_entry = abi.DONE_ENTRY.pack
-_unpack_result = abi.RESULT.unpack_from
+_unpack_result = RESULT.unpack_from
 _unpack_got = abi.GOT.unpack_from
 _GOT_SIZE = abi.GOT.size
 _EXTRA_SIZE = abi.GOT_EXTRA.size
