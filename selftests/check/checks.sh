@@ -337,12 +337,15 @@ check_links() {
 	files '*.md' | python3 -c '
 import pathlib, re, sys
 
+def prose(page):
+    """The text of a page, with empty lines in place of its examples."""
+    return re.sub(r"^```.*?^```$", lambda example: "\n" * example[0].count("\n"), page.read_text(), flags=re.S | re.M)
+
 def anchors(page):
-    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.S | re.M)
-    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.*)", text, re.M)}
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.*)", prose(page), re.M)}
 
 for page in map(pathlib.Path, sys.stdin.read().split()):
-    for number, line in enumerate(page.read_text().splitlines(), 1):
+    for number, line in enumerate(prose(page).splitlines(), 1):
         for link in re.findall(r"\]\((?!https?:)([^)]*)\)", line):
             name, _, anchor = link.partition("#")
             target = page.parent / name if name else page

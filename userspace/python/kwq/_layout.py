@@ -32,5 +32,5 @@ else:
 
 
 def request(direction: int, number: int) -> int:
-    """The number of a request, whose direction has bit 0 if the kernel reads an argument, and bit 1 if it writes one."""
+    """The number of a request. Its direction has bit 0 if the kernel reads an argument, and bit 1 if it writes one."""
     return _DIRECTIONS[direction] << _SHIFT | (4 if direction else 0) << 16 | _MAGIC << 8 | number
