@@ -427,6 +427,9 @@ func (p *pair[T]) end() {
 	p.real.ShutDown()
 	p.kwq.ShutDown()
 	p.down = true
+	for _, s := range p.states {
+		s.waits = false
+	}
 	for i := 0; i < 20 && p.failed == ""; i++ {
 		p.operation()
 	}

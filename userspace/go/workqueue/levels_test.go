@@ -89,7 +89,7 @@ func TestLevelsAny64(t *testing.T) {
 	for n := 0; n < 1000; n++ {
 		l := &levels{values: true}
 		for _, i := range rand.Perm(64) {
-			l.of([...]int{20000 * i, -20000 * i, rand.Int() - rand.Int(), 1 << i}[n%4])
+			l.of([...]int{20000 * i, -20000 * i, rand.Int() - rand.Int()}[n%3])
 			wantOrder(t, l)
 		}
 		if len(l.known) != 64 {
