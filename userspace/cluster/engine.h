@@ -33,6 +33,7 @@ struct engine;
  * @timeout_ms: how long an operation waits for its answer; 0 for 10,000
  * @retry_ms: between two rounds of attempts to connect; 0 for 1,000. Up to 30 s if a server refuses
  *	the login.
+ * @silent_ms: after so long without a write that was stored, another server is tried; 0 for never
  * @check_ms: how often to look whether others have changed the stream; 0 for 10,000
  * @max_in_flight: most operations under way; 0 for 16,384. Publishes of heartbeats and elections
  *	are never too many.
@@ -50,6 +51,7 @@ struct engine_options {
 	uint64_t max_bytes;
 	unsigned int timeout_ms;
 	unsigned int retry_ms;
+	unsigned int silent_ms;
 	unsigned int check_ms;
 	unsigned int max_in_flight;
 };

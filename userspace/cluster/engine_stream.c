@@ -68,6 +68,7 @@ static void away(struct engine *engine, const char *text)
 
 static void refuse(struct engine *engine, const char *text)
 {
+	silence_ends(engine);
 	engine_not_up(engine, text);
 	engine_tell_state(engine, EVENT_REFUSED, "%s: %s", engine->url, text);
 	open_later(engine, RETRY_REFUSED);
@@ -90,6 +91,7 @@ static void ask(struct engine *engine, const char *api, const char *json, op_end
 void engine_stream_open(struct engine *engine)
 {
 	engine->open_at = NEVER;
+	silence_opens(engine);
 	ask(engine, "INFO", "", info_ended);
 }
 
@@ -270,6 +272,7 @@ static void refuse_none(struct engine *engine)
 		 "%s: there is no stream %s: nobody has shared a queue of this name",
 		 engine->url, stream_name(engine));
 	event.text = text;
+	silence_ends(engine);
 	engine_tell(engine, &event, NULL, NULL);
 	open_later(engine, RETRY_REFUSED);
 }
