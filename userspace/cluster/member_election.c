@@ -105,6 +105,7 @@ static void tell_elected(struct member *member, const struct record *record)
 	if (!is_in || record->seq <= member->elected || strcmp(record->machine, member->name))
 		return;
 	member->elected = record->seq;
+	member->own_epoch = record->epoch;
 	member->ops->elected(member->arg, record->epoch, record->seq);
 }
 
