@@ -159,6 +159,15 @@ bool engine_next(struct engine *engine, struct engine_event *event);
  */
 bool engine_is_up(const struct engine *engine);
 
+/**
+ * engine_wall() - what time it is
+ *
+ * Return: the time of the server that leads the stream, in ns since 1970. It goes on by the boot
+ * clock, so it does not jump when somebody sets the wall clock of this machine. Until the engine is
+ * up for the first time, it is that wall clock.
+ */
+uint64_t engine_wall(const struct engine *engine);
+
 /* Whether this engine has made the stream, which was not there before. */
 bool engine_has_made_stream(const struct engine *engine);
 

@@ -88,6 +88,7 @@ static struct op *op_new(struct engine *engine, const char *subject, enum op_lis
 	memcpy(op->subject, subject, size);
 	op->id = ++engine->last_id;
 	op->ended = ended;
+	op->sent_at = engine_now();
 	op->pause_kind = REPLY_TIMEOUT;
 	op->pause_text = "no answer in time";
 	HASH_ADD(hh, engine->ops, id, sizeof(op->id), op);

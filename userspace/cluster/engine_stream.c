@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "json.h"
 
@@ -25,7 +24,7 @@
  */
 enum { RESERVED_PART = 8, RECORD_OVERHEAD = 128 };
 /* Between the requests of machines that create a stream together, at most. */
-#define CREATED_TOGETHER_S 60
+#define CREATED_TOGETHER (60 * SECOND)
 
 /* Numbers of nats-server's errors. */
 enum {
@@ -184,14 +183,6 @@ static bool check_settings(struct engine *engine, struct bytes config)
 	return true;
 }
 
-/* The time as the server writes it, in seconds since 1970, or -1. */
-static time_t seconds_of(const char *time)
-{
-	struct tm tm = { 0 };
-
-	return strptime(time, "%Y-%m-%dT%H:%M:%S", &tm) ? timegm(&tm) : -1;
-}
-
 /*
  * Machines that start together create the stream together. NATS 2.10 then notes each request's time
  * as that of the one stream. It tells the first until it is started again, and then the last. So
@@ -199,11 +190,11 @@ static time_t seconds_of(const char *time)
  */
 static bool is_same_stream(const struct engine *engine, const char *created, uint64_t last_seq)
 {
-	time_t one = seconds_of(engine->created), other = seconds_of(created);
+	uint64_t one = clock_parse(engine->created), other = clock_parse(created);
 
 	if (!strcmp(engine->created, created))
 		return true;
-	return one >= 0 && other >= 0 && llabs((long long)one - other) <= CREATED_TOGETHER_S &&
+	return one && other && (one > other ? one - other : other - one) <= CREATED_TOGETHER &&
 	       last_seq >= engine->last_seq;
 }
 
@@ -232,6 +223,15 @@ static bool check_identity(struct engine *engine, const struct reply *reply, uin
 	}
 	engine_note_seq(engine, last_seq);
 	return true;
+}
+
+/* From 2.10 on, an answer of INFO has the time. */
+static void note_time(struct engine *engine, const struct op *op, const struct reply *reply)
+{
+	char time[64];
+
+	json_text(reply->data, "ts", time, sizeof(time));
+	clock_learn(engine, clock_parse(time), op->sent_at);
 }
 
 /* An answer of INFO tells how full the stream is. */
@@ -376,9 +376,9 @@ static bool without_answer(struct engine *engine, const struct reply *reply)
 
 static void info_ended(struct engine *engine, struct op *op, const struct reply *reply)
 {
-	(void)op;
 	if (without_answer(engine, reply))
 		return;
+	note_time(engine, op, reply);
 	if (reply_error(reply) == ERROR_NOT_FOUND)
 		missing(engine);
 	else if (reply_error(reply))
@@ -429,12 +429,12 @@ static void check_ended(struct engine *engine, struct op *op, const struct reply
 {
 	struct bytes config;
 
-	(void)op;
 	engine->is_checking = false;
 	engine->check_at = engine_now() + CHECK_PAUSE;
 	/* A leader that is missing for some time is no reason to stop. */
 	if (engine->phase != PHASE_UP || reply->kind != REPLY_DATA)
 		return;
+	note_time(engine, op, reply);
 	if (reply_error(reply) == ERROR_NOT_FOUND)
 		missing(engine);
 	else if (!reply_error(reply) && json_find(reply->data, "config", &config) &&

@@ -208,7 +208,7 @@ static void print_all(const struct list *list)
 {
 	const struct share_options *o = list->options;
 	const struct listed *listed;
-	uint64_t wall = read_clock(CLOCK_REALTIME);
+	uint64_t wall = engine_wall(list->engine);
 
 	if (!o->json && !o->no_headings)
 		printf("%-21s %4s %12s %8s %-8s %s\n", "STATE", "PRIO", "LEFT", "REQUEUES", "GROUP",

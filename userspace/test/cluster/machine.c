@@ -150,7 +150,7 @@ static void ended_event(struct sim *sim, struct event *event)
 			.note = note_text(note, event->tail),
 		},
 	};
-	const struct member_end end = convert_end(&told);
+	const struct member_end end = convert_end(&told, 0);
 
 	(void)sim;
 	member_ended(machine->member, &event->hash, event->token, &end, machine_now(machine));
@@ -639,7 +639,7 @@ static void submit(struct machine *machine, int key, struct checked_add *check)
 		told.work.group = (struct bytes){ group, strlen(group) };
 		told.work.has_group = true;
 	}
-	add = convert_add(&told, told.is_waiting);
+	add = convert_add(&told, told.is_waiting, 0);
 	add.policy = check->keeps ? VALUE_KEEP : VALUE_REPLACE;
 	member_add(machine->member, (uint64_t)(check - sim->keys[key].adds) * MOST_KEYS + key, &add,
 		   machine_now(machine));
