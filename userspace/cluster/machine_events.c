@@ -16,7 +16,7 @@
 /* ---- Events of the engine ------------------------------------------------- */
 
 /* There may be many. One is told of in a minute. */
-static void complain_damage(struct machine *m, const struct engine_event *event)
+static void complain_fault(struct machine *m, const struct engine_event *event, const char *fault)
 {
 	uint64_t now = machine_clock();
 	char shown[SUBJECT_MAX];
@@ -24,31 +24,27 @@ static void complain_damage(struct machine *m, const struct engine_event *event)
 	if (m->damage_told_at && now - m->damage_told_at < DAMAGE_PAUSE)
 		return;
 	m->damage_told_at = now;
-	message("%s: record %llu is damaged: nobody can tell what it was",
-		subject_shown(shown, event->subject), (unsigned long long)event->seq);
+	message("%s: record %llu %s", subject_shown(shown, event->subject),
+		(unsigned long long)event->seq, fault);
 }
 
 /*
- * Decodes a record. Returns false for one that is damaged, after a message. A record of a newer
- * version has to be obeyed, and this program cannot.
+ * Decodes a record. Returns false for one that nobody can read, after a message. One of a newer
+ * version counts as damaged. It is a stray one: a newer program writes it only if all machines can
+ * read it.
  */
 static bool decode(struct machine *m, struct record *record, const struct engine_event *event)
 {
 	int err = record_decode(record, &m->memory, m->options.names, event->subject, event->seq,
 				event->data);
-	char shown[SUBJECT_MAX];
+	const char *fault = record_fault(err);
 
 	if (!err)
 		return true;
-	if (err == -EBADMSG) {
-		complain_damage(m, event);
-	} else if (err == -EPROTONOSUPPORT) {
-		message("%s: a newer kwq share takes part in this queue: install that one here, too",
-			subject_shown(shown, event->subject));
-		m->has_failed = true;
-	} else {
+	if (fault)
+		complain_fault(m, event, fault);
+	else
 		machine_fail(m, err);
-	}
 	return false;
 }
 

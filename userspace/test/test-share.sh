@@ -246,7 +246,7 @@ ok "a damaged record" "$O/test/share-records" "$URL" mail damaged
 ok "is told of" exits 1 'is damaged: nobody can tell what it was' share --list -H mail
 same "and the others are listed" "$(wc -l <"$WORK/out")" 15
 ok "a record of a newer version" "$O/test/share-records" "$URL" mail newer
-ok "is told of, too" exits 1 'a newer kwq share takes part in this queue: install that one here, too' share --list mail
+ok "is told of, too" exits 1 'is of a newer kwq share, and is skipped here: install that one here, too' share --list mail
 
 ok "a queue of another name is another one" exits 3 'there is no stream kwq-ma=20il' share --list 'ma il'
 touch "$WORK/empty"
@@ -419,11 +419,14 @@ ok "the file is gone" test ! -e "$METRICS"
 same "nothing is beside it" "$(find "$WORK" -name 'jobs.prom?*')" ''
 # Here, and not by the new process, which may be late: what the last one said would count.
 : >"$WORK/said-by-share"
-"$FAKE" --nats "$URL" --ttl 1h --verbose jobs >>"$WORK/said-by-share" &
+"$FAKE" --nats "$URL" --ttl 1h --verbose jobs >>"$WORK/said-by-share" 2>"$WORK/err-of-share" &
 share=$!
 ok "with a long lease it is tried again soon, too" wait_for said_by_share 'jobs: master of 1 machine'
+ok "a record of a newer version comes" "$O/test/share-records" "$URL" jobs newer
+ok "it is told of" wait_for grep -q 'is of a newer kwq share, and is skipped here' "$WORK/err-of-share"
 kill "$share"
 wait "$share"
+same "and ends nobody" "$(tail -n 1 "$WORK/said-by-share")" 'jobs: left; 0 keys were given back'
 share=
 
 sed -i 's/^jobs/used/' "$KWQ_TEST_QUEUES"
