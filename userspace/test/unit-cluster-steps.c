@@ -1790,6 +1790,34 @@ static void test_damaged_add(void)
 }
 
 /* Somebody purges the stream: later masters do not know this machine, nor the election. */
+/* Which count the first election of a stream has at this time. */
+static uint64_t first_count(uint64_t wall)
+{
+	uint64_t counted;
+
+	begin_candidate();
+	reads(RECORD_JOIN, "a", 0, 20);
+	member_gets(PUBLISH, OP_OK, 21);
+	now.wall = wall;
+	passes(TTL - SECOND);
+	member_result(member, last(PUBLISH)->op, OP_OK, 22, now);
+	passes(SECOND);
+	counted = epoch_count(last_record(RECORD_EPOCH)->record.epoch);
+	end_member();
+	return counted;
+}
+
+/* A stream that was made anew. Stores keep the tokens of the one before. */
+static void test_first_election(void)
+{
+	const uint64_t hour = 3600 * SECOND, start_of_2026 = 490896 * hour;
+
+	is_number(first_count(start_of_2026 + 8000 * hour), 8000,
+		  "N3: elections of a new stream are counted from the hours since 2026 on");
+	is_number(first_count(WALL), 1, "or from 1, if the clock shows an earlier time");
+	is_number(first_count(start_of_2026 + 2000000 * hour), 1, "or one that cannot be");
+}
+
 static void test_purge(void)
 {
 	static const struct member_options candidate = {
@@ -2621,6 +2649,7 @@ int main(void)
 	test_end_of_leaving();
 	test_election();
 	test_lost_election();
+	test_first_election();
 	test_damaged_join();
 	test_damaged_add();
 	test_purge();
