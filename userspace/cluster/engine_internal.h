@@ -307,6 +307,7 @@ struct listener {
  * @last_seq: the highest sequence number that the stream has told of
  * @asked_at_seq: the same when the stream was asked for
  * @routine_at: when the stream is looked at, to see what others have done to it
+ * @missing_since: since when a server says that there is no stream, or 0
  * @limit: of the stream in bytes, or 0
  * @bytes: of the stream, as it said last
  * @sent, @sent_before: bytes of adds since then, and those before the question that is under way
@@ -335,7 +336,7 @@ struct engine {
 	uint64_t limit, bytes, sent, sent_before;
 	uint64_t wall_at_boot, stored_at, silent_since;
 	size_t nr_writes;
-	uint64_t open_at;
+	uint64_t open_at, missing_since;
 	bool is_checking, has_made;
 	uint64_t check_at;
 	char reply_prefix[64];

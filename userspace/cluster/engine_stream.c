@@ -15,6 +15,11 @@
 /* Until the next attempt, if the engine is away, and if somebody has to change something. */
 #define RETRY_AWAY SECOND
 #define RETRY_REFUSED (5 * SECOND)
+/*
+ * A server that has just begun to lead the others may not know the stream yet. After this time
+ * without it, the stream is gone.
+ */
+#define MISSING_FOR (5 * SECOND)
 /* Between two looks at a stream that is in use. */
 #define CHECK_PAUSE SECOND
 
@@ -222,6 +227,7 @@ static bool check_identity(struct engine *engine, const struct reply *reply, uin
 		return false;
 	}
 	engine_note_seq(engine, last_seq);
+	engine->missing_since = 0;
 	return true;
 }
 
@@ -277,9 +283,21 @@ static void refuse_none(struct engine *engine)
 	open_later(engine, RETRY_REFUSED);
 }
 
+/* Whether a stream that was there before has been missing for some time. */
+static bool is_gone(struct engine *engine)
+{
+	uint64_t now = engine_now();
+
+	if (!engine->missing_since)
+		engine->missing_since = now;
+	return now - engine->missing_since >= MISSING_FOR;
+}
+
 static void missing(struct engine *engine)
 {
-	if (engine->created[0])
+	if (engine->created[0] && !is_gone(engine))
+		away(engine, "the stream is missing");
+	else if (engine->created[0])
 		refuse(engine,
 		       "somebody has deleted the stream: restart kwq share on all machines");
 	else if (engine->options.only_existing)
