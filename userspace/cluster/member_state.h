@@ -148,7 +148,8 @@ struct member {
 	size_t nr_awaited;
 
 	struct heard *heard;
-	uint64_t known, known_epoch, clashing, elected, own_epoch, master_heard_at, master_ttl, elect_at;
+	uint64_t known, known_epoch, clashing, elected, own_epoch;
+	uint64_t master_heard_at, master_ttl, elect_at;
 	char *master_name;
 	uint64_t in_since;
 	bool master_is_dead, shall_elect, is_electing, expects_others;
