@@ -296,7 +296,7 @@ static bool is_gone(struct engine *engine)
 static void missing(struct engine *engine)
 {
 	if (engine->created[0] && !is_gone(engine))
-		away(engine, "the stream is missing");
+		away(engine, "the stream is not there");
 	else if (engine->created[0])
 		refuse(engine,
 		       "somebody has deleted the stream: restart kwq share on all machines");

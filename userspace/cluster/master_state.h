@@ -289,7 +289,6 @@ void working_book(struct master *master, struct peer *peer);
 void key_book_former(struct master *master, struct master_key *key, struct peer *peer,
 		     const struct held *held);
 
-
 struct peer *peer_find(struct master *master, const char *name);
 void peer_record(struct master *master, const struct record *record);
 void look_for_election(struct master *master, uint64_t seq);

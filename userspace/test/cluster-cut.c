@@ -20,11 +20,15 @@ static int64_t beat(struct client *c)
 }
 
 /* Waits until @condition, and publishes as a machine does. */
-#define BEAT_UNTIL(client, condition) WAIT(client, ({					\
-	poll(NULL, 0, 20);								\
-	beat(client);									\
-	condition;									\
-}))
+#define BEAT_UNTIL(engine_of, condition) ({					\
+	struct client *beating_ = (engine_of);						\
+											\
+	WAIT(beating_, ({								\
+		poll(NULL, 0, 20);							\
+		beat(beating_);								\
+		condition;								\
+	}));										\
+})
 
 /* A client of the first server, which knows all. */
 static void open_at_first(struct client *c)
