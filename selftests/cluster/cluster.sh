@@ -394,6 +394,16 @@ partition() {
 	esac
 }
 
+# cut_routes SERVER: what it sends to the other servers, and what they send to it, is lost.
+cut_routes() {
+	on "$1" $NFT add table ip test
+	for hook in input output; do
+		on "$1" $NFT add chain ip test $hook "{ type filter hook $hook priority 0; }"
+		on "$1" $NFT add rule ip test $hook tcp dport 6222 drop
+		on "$1" $NFT add rule ip test $hook tcp sport 6222 drop
+	done
+}
+
 mend() {
 	on "$1" $NFT delete table ip test
 }

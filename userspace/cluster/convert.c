@@ -3,22 +3,34 @@
 
 #include <linux/kwq.h>
 
-struct member_add convert_add(const struct local_event *event, bool waits)
+/* 0 is none. A time that cannot be shifted is the first or the last one. */
+static uint64_t shifted(uint64_t due, int64_t shift)
+{
+	uint64_t by = shift < 0 ? -(uint64_t)shift : (uint64_t)shift;
+
+	if (!due)
+		return 0;
+	if (shift < 0)
+		return due > by ? due - by : 1;
+	return due < UINT64_MAX - by ? due + by : UINT64_MAX;
+}
+
+struct member_add convert_add(const struct local_event *event, bool waits, int64_t shift)
 {
 	struct member_add add = { .hash = event->hash, .work = event->work };
 
 	if (!waits)
 		return add;
-	add.due = event->due;
+	add.due = shifted(event->due, shift);
 	add.work.priority = event->wait_priority;
 	return add;
 }
 
-struct member_end convert_end(const struct local_event *event)
+struct member_end convert_end(const struct local_event *event, int64_t shift)
 {
 	return (struct member_end){
 		.outcome = event->outcome,
-		.due = event->due,
+		.due = shifted(event->due, shift),
 		.requeues = event->work.requeues,
 		.abandoned = event->work.abandoned,
 		.priority = event->work.priority,

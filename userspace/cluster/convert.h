@@ -12,12 +12,13 @@
 
 /*
  * The add of a LOCAL_ADD: the one that is ready, or with @waits, the one that waits for a time. The
- * bytes are those of the event.
+ * bytes are those of the event. @shift: how far the servers are ahead of the clock of this machine,
+ * in ns; due times in the stream are theirs.
  */
-struct member_add convert_add(const struct local_event *event, bool waits);
+struct member_add convert_add(const struct local_event *event, bool waits, int64_t shift);
 
 /* The end of a LOCAL_ENDED. */
-struct member_end convert_end(const struct local_event *event);
+struct member_end convert_end(const struct local_event *event, int64_t shift);
 
 /* The result of an operation. */
 enum op_result convert_result(enum engine_result result);

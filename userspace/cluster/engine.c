@@ -127,6 +127,7 @@ void engine_up(struct engine *engine)
 	struct listener *listener;
 
 	engine->phase = PHASE_UP;
+	silence_ends(engine);
 	engine->said[0] = '\0';
 	engine_tell(engine, &event, NULL, NULL);
 	DL_FOREACH(engine->listeners, listener)
@@ -169,6 +170,7 @@ void engine_reconnect(struct engine *engine, const char *why)
 	engine->phase = PHASE_OFFLINE;
 	drop_connection(engine);
 	ops_end_all(engine, why);
+	engine->silent_since = NEVER;
 	engine_tell_state(engine, EVENT_DOWN, "%s: %s", url, why);
 	connector_want(engine->connector);
 }
@@ -335,6 +337,12 @@ void engine_arm(struct engine *engine, uint64_t at)
 	timerfd_settime(engine->timer, TFD_TIMER_ABSTIME, &timer, NULL);
 }
 
+static void check_silence(struct engine *engine, uint64_t now)
+{
+	tails_check_time(engine, now);
+	silence_check_time(engine, now);
+}
+
 /* A busy engine takes time into account too: operations end, whatever else comes. */
 static void check_time(struct engine *engine)
 {
@@ -350,11 +358,11 @@ static void check_time(struct engine *engine)
 	stream_on_time(engine, now);
 	if (!engine->raw)
 		engine->raw = inbox_take(engine->inbox);
-	/* Messages that have come already say whether a tail is silent. It is looked at first. */
+	/* Messages that have come already say who is silent. They are looked at first. */
 	if (engine->raw)
 		engine->armed = now;
 	else
-		tails_check_time(engine, now);
+		check_silence(engine, now);
 }
 
 /* ---- The interface -------------------------------------------------------- */
@@ -421,6 +429,7 @@ struct engine *engine_open(const struct engine_options *options)
 	engine->timer = -1;
 	engine->armed = NEVER;
 	engine->open_at = NEVER;
+	engine->silent_since = NEVER;
 	if (!start(engine))
 		return engine;
 	err = errno;

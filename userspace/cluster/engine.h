@@ -33,6 +33,7 @@ struct engine;
  * @timeout_ms: how long an operation waits for its answer; 0 for 10,000
  * @retry_ms: between two rounds of attempts to connect; 0 for 1,000. Up to 30 s if a server refuses
  *	the login.
+ * @silent_ms: after so long without a write that was stored, another server is tried; 0 for never
  * @check_ms: how often to look whether others have changed the stream; 0 for 10,000
  * @max_in_flight: most operations under way; 0 for 16,384. Publishes of heartbeats and elections
  *	are never too many.
@@ -50,6 +51,7 @@ struct engine_options {
 	uint64_t max_bytes;
 	unsigned int timeout_ms;
 	unsigned int retry_ms;
+	unsigned int silent_ms;
 	unsigned int check_ms;
 	unsigned int max_in_flight;
 };
@@ -156,6 +158,15 @@ bool engine_next(struct engine *engine, struct engine_event *event);
  * engine_is_up() - whether operations are accepted
  */
 bool engine_is_up(const struct engine *engine);
+
+/**
+ * engine_wall() - what time it is
+ *
+ * Return: the time of the server that leads the stream, in ns since 1970. It goes on by the boot
+ * clock, so it does not jump when somebody sets the wall clock of this machine. Until the engine is
+ * up for the first time, it is that wall clock.
+ */
+uint64_t engine_wall(const struct engine *engine);
 
 /* Whether this engine has made the stream, which was not there before. */
 bool engine_has_made_stream(const struct engine *engine);

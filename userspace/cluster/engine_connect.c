@@ -14,6 +14,7 @@ enum { DENIED_MS = 30000 };
 /*
  * @lock: covers @is_wanted and @is_over
  * @denials: the last rounds in all of which a server refused the login; of the thread
+ * @last: the number of the server that was connected last, any one at first; of the thread
  * Others are set once.
  */
 struct connector {
@@ -24,6 +25,7 @@ struct connector {
 	pthread_cond_t changed;
 	bool is_wanted, is_over;
 	unsigned int denials;
+	size_t last;
 };
 
 #define WANTS_CERTIFICATE "the server asks for a certificate: give --cert and --key"
@@ -176,12 +178,27 @@ static struct raw *failed(struct connector *c, const struct why *whys, size_t nr
 	return raw;
 }
 
+static size_t any_number(void)
+{
+	size_t number;
+
+	return getrandom(&number, sizeof(number), GRND_NONBLOCK) < 0 ? 0 : number;
+}
+
+/* Where attempt number @i goes. The server of the last connection has its turn after all others. */
+static size_t nth_server(const struct connector *c, size_t nr, size_t start, size_t i)
+{
+	size_t last = c->last % nr;
+
+	return i + 1 < nr ? (last + 1 + (start % (nr - 1) + i) % (nr - 1)) % nr : last;
+}
+
 /* Tries all servers, beginning with any one, so that clients spread. */
 static struct raw *connect_any(struct connector *c)
 {
 	const char *const *urls = c->options->urls;
 	struct raw *raw = NULL;
-	size_t nr = 0, start = 0, at;
+	size_t nr = 0, start = any_number(), at = 0;
 	struct why *whys;
 
 	while (urls[nr])
@@ -189,13 +206,13 @@ static struct raw *connect_any(struct connector *c)
 	whys = calloc(nr, sizeof(*whys));
 	if (!whys)
 		return NULL;
-	if (getrandom(&start, sizeof(start), GRND_NONBLOCK) < 0)
-		start = 0;
 	for (size_t i = 0; i < nr && !raw; i++) {
-		at = (start % nr + i) % nr;
+		at = nth_server(c, nr, start, i);
 		raw = connect_one(c, urls[at], &whys[at]);
 	}
-	if (!raw)
+	if (raw)
+		c->last = at;
+	else
 		raw = failed(c, whys, nr);
 	free(whys);
 	return raw;
@@ -271,6 +288,7 @@ struct connector *connector_new(const struct engine_options *options, struct inb
 		return NULL;
 	c->options = options;
 	c->inbox = inbox;
+	c->last = any_number();
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -8,6 +8,8 @@
  *   engine_options.c        options of libnats: TLS, users, keys
  *   engine_probe.c          which version a server has
  *   engine_stream.c         the stream: created, or checked
+ *   engine_silence.c        when a server is left that stores nothing
+ *   engine_clock.c          the time of the servers
  *   engine_ops.c            requests and their answers
  *   engine_tail.c           tails
  *   engine.c                events, time, and the rest
@@ -201,15 +203,18 @@ enum op_list { LIST_USERS, LIST_OWN, LIST_PAUSED, LISTS };
 #define URGENT "u."
 
 /*
+ * @is_write: it is counted by silence_writes()
  * @pause_kind, @pause_text: how it ends if nothing comes until @until
+ * @sent_at: when it was sent
  * @tail, @seq: what the one who began it needs
  */
 struct op {
 	uint64_t id;
 	op_ended ended;
 	enum op_list list;
-	uint64_t until;
+	uint64_t sent_at, until;
 	uint64_t tail, seq;
+	bool is_write;
 	enum reply_kind pause_kind;
 	const char *pause_text;
 	struct op *prev, *next;
@@ -243,6 +248,23 @@ void engine_stream_open(struct engine *engine);
 void stream_refuse(struct engine *engine, const char *text);
 void stream_check(struct engine *engine);
 void stream_on_time(struct engine *engine, uint64_t now);
+
+/* ---- engine_silence.c ----------------------------------------------------- */
+
+/* From now on the server has to say something definite about the stream. */
+void silence_opens(struct engine *engine);
+/* A write was sent. op_remove() counts it down. */
+void silence_writes(struct engine *engine);
+/* The engine has stored a write, or said why it cannot. */
+void silence_ends(struct engine *engine);
+void silence_check_time(struct engine *engine, uint64_t now);
+
+/* ---- engine_clock.c ------------------------------------------------------- */
+
+/* The time as a server writes it, in ns since 1970, or 0. */
+uint64_t clock_parse(const char *text);
+/* An answer to a request of @sent_at, boot time, has the time @server, or 0. */
+void clock_learn(struct engine *engine, uint64_t server, uint64_t sent_at);
 
 /* ---- engine_tail.c -------------------------------------------------------- */
 
@@ -285,9 +307,14 @@ struct listener {
  * @last_seq: the highest sequence number that the stream has told of
  * @asked_at_seq: the same when the stream was asked for
  * @routine_at: when the stream is looked at, to see what others have done to it
+ * @missing_since: since when a server says that there is no stream, or 0
  * @limit: of the stream in bytes, or 0
  * @bytes: of the stream, as it said last
  * @sent, @sent_before: bytes of adds since then, and those before the question that is under way
+ * @wall_at_boot: the time of the servers less the boot time, or 0 while it is unknown
+ * @stored_at: when it has stored a write last
+ * @silent_since: what silence_check_time() counts from, or NEVER if nothing is waited for
+ * @nr_writes: writes without an answer
  * @replies, @urgent: the subscriptions of answers
  * @ended: subscriptions that are destroyed when libnats does not use them any more
  * @raw: taken from the inbox, not looked at yet
@@ -307,7 +334,9 @@ struct engine {
 	char created[64];
 	uint64_t last_seq, asked_at_seq, routine_at;
 	uint64_t limit, bytes, sent, sent_before;
-	uint64_t open_at;
+	uint64_t wall_at_boot, stored_at, silent_since;
+	size_t nr_writes;
+	uint64_t open_at, missing_since;
 	bool is_checking, has_made;
 	uint64_t check_at;
 	char reply_prefix[64];

@@ -21,6 +21,8 @@
 #define OWN_TIMEOUT (2 * SECOND)
 #define PAUSE (250 * MS)
 
+enum { API_MAX = STREAM_MAX + 64 };
+
 /* Numbers of nats-server's errors. */
 enum {
 	ERROR_NO_ROOM_ACCOUNT = 10002,
@@ -86,6 +88,7 @@ static struct op *op_new(struct engine *engine, const char *subject, enum op_lis
 	memcpy(op->subject, subject, size);
 	op->id = ++engine->last_id;
 	op->ended = ended;
+	op->sent_at = engine_now();
 	op->pause_kind = REPLY_TIMEOUT;
 	op->pause_text = "no answer in time";
 	HASH_ADD(hh, engine->ops, id, sizeof(op->id), op);
@@ -107,6 +110,7 @@ static void op_remove(struct engine *engine, struct op *op)
 	DL_DELETE(engine->lists[op->list], op);
 	HASH_DEL(engine->ops, op);
 	engine->nr_users_ops -= op->list != LIST_OWN;
+	engine->nr_writes -= op->is_write;
 }
 
 static void op_finish(struct engine *engine, struct op *op, const struct reply *reply)
@@ -301,6 +305,15 @@ void ops_check_time(struct engine *engine, uint64_t now)
 
 /* ---- Operations of the users ---------------------------------------------- */
 
+/*
+ * A server that is cut off cannot store anything. But it may still say that a record is another one
+ * than was expected, or is gone.
+ */
+static bool is_of_majority(enum engine_result result)
+{
+	return result == RESULT_OK || result == RESULT_FULL || result == RESULT_REFUSED;
+}
+
 static void tell_end(struct engine *engine, const struct op *op, enum engine_result result,
 		     const char *text)
 {
@@ -308,6 +321,8 @@ static void tell_end(struct engine *engine, const struct op *op, enum engine_res
 		.kind = EVENT_ENDED, .id = op->id, .result = result, .seq = op->seq, .text = text,
 	};
 
+	if (op->is_write && is_of_majority(result))
+		silence_ends(engine);
 	engine_tell(engine, &event, NULL, NULL);
 }
 
@@ -470,29 +485,39 @@ static int64_t begin(struct engine *engine, const char *subject, struct bytes da
 	return op ? (int64_t)op->id : -ENOMEM;
 }
 
+static int64_t begin_write(struct engine *engine, const char *subject, struct bytes data,
+			   uint64_t expected, op_ended ended)
+{
+	int64_t id = begin(engine, subject, data, expected, ended);
+
+	if (id > 0) {
+		op_find(engine, id)->is_write = true;
+		silence_writes(engine);
+	}
+	return id;
+}
+
 int64_t engine_publish(struct engine *engine, const char *subject, struct bytes data,
 		       uint64_t expected)
 {
-	return begin(engine, subject, data, expected, publish_ended);
+	return begin_write(engine, subject, data, expected, publish_ended);
 }
 
-static int64_t begin_api(struct engine *engine, const char *api, const char *json, op_ended ended)
+static void api_subject(const struct engine *engine, char subject[API_MAX], const char *api)
 {
-	char subject[STREAM_MAX + 64];
-
-	snprintf(subject, sizeof(subject), "$JS.API.STREAM.MSG.%s.%s", api,
-		 engine->options.names->stream);
-	return begin(engine, subject, (struct bytes){ json, strlen(json) }, ENGINE_ANY, ended);
+	snprintf(subject, API_MAX, "$JS.API.STREAM.MSG.%s.%s", api, engine->options.names->stream);
 }
 
 int64_t engine_erase(struct engine *engine, uint64_t seq)
 {
-	char json[64];
+	char subject[API_MAX], json[64];
 	int64_t id;
 	struct op *op;
 
 	snprintf(json, sizeof(json), "{\"seq\":%" PRIu64 ",\"no_erase\":true}", seq);
-	id = begin_api(engine, "DELETE", json, erase_ended);
+	api_subject(engine, subject, "DELETE");
+	id = begin_write(engine, subject, (struct bytes){ json, strlen(json) }, ENGINE_ANY,
+			 erase_ended);
 	op = id > 0 ? op_find(engine, id) : NULL;
 	if (op)
 		op->seq = seq;
@@ -501,8 +526,9 @@ int64_t engine_erase(struct engine *engine, uint64_t seq)
 
 int64_t engine_read(struct engine *engine, const char *subject)
 {
-	char json[SUBJECT_MAX + 32];
+	char api[API_MAX], json[SUBJECT_MAX + 32];
 
+	api_subject(engine, api, "GET");
 	snprintf(json, sizeof(json), "{\"last_by_subj\":\"%s\"}", subject);
-	return begin_api(engine, "GET", json, read_ended);
+	return begin(engine, api, (struct bytes){ json, strlen(json) }, ENGINE_ANY, read_ended);
 }

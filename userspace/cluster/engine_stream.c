@@ -9,13 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "json.h"
 
 /* Until the next attempt, if the engine is away, and if somebody has to change something. */
 #define RETRY_AWAY SECOND
 #define RETRY_REFUSED (5 * SECOND)
+/*
+ * A server that has just begun to lead the others may not know the stream yet. After this time
+ * without it, the stream is gone.
+ */
+#define MISSING_FOR (5 * SECOND)
 /* Between two looks at a stream that is in use. */
 #define CHECK_PAUSE SECOND
 
@@ -25,7 +29,7 @@
  */
 enum { RESERVED_PART = 8, RECORD_OVERHEAD = 128 };
 /* Between the requests of machines that create a stream together, at most. */
-#define CREATED_TOGETHER_S 60
+#define CREATED_TOGETHER (60 * SECOND)
 
 /* Numbers of nats-server's errors. */
 enum {
@@ -68,6 +72,7 @@ static void away(struct engine *engine, const char *text)
 
 static void refuse(struct engine *engine, const char *text)
 {
+	silence_ends(engine);
 	engine_not_up(engine, text);
 	engine_tell_state(engine, EVENT_REFUSED, "%s: %s", engine->url, text);
 	open_later(engine, RETRY_REFUSED);
@@ -90,6 +95,7 @@ static void ask(struct engine *engine, const char *api, const char *json, op_end
 void engine_stream_open(struct engine *engine)
 {
 	engine->open_at = NEVER;
+	silence_opens(engine);
 	ask(engine, "INFO", "", info_ended);
 }
 
@@ -182,14 +188,6 @@ static bool check_settings(struct engine *engine, struct bytes config)
 	return true;
 }
 
-/* The time as the server writes it, in seconds since 1970, or -1. */
-static time_t seconds_of(const char *time)
-{
-	struct tm tm = { 0 };
-
-	return strptime(time, "%Y-%m-%dT%H:%M:%S", &tm) ? timegm(&tm) : -1;
-}
-
 /*
  * Machines that start together create the stream together. NATS 2.10 then notes each request's time
  * as that of the one stream. It tells the first until it is started again, and then the last. So
@@ -197,11 +195,11 @@ static time_t seconds_of(const char *time)
  */
 static bool is_same_stream(const struct engine *engine, const char *created, uint64_t last_seq)
 {
-	time_t one = seconds_of(engine->created), other = seconds_of(created);
+	uint64_t one = clock_parse(engine->created), other = clock_parse(created);
 
 	if (!strcmp(engine->created, created))
 		return true;
-	return one >= 0 && other >= 0 && llabs((long long)one - other) <= CREATED_TOGETHER_S &&
+	return one && other && (one > other ? one - other : other - one) <= CREATED_TOGETHER &&
 	       last_seq >= engine->last_seq;
 }
 
@@ -229,7 +227,17 @@ static bool check_identity(struct engine *engine, const struct reply *reply, uin
 		return false;
 	}
 	engine_note_seq(engine, last_seq);
+	engine->missing_since = 0;
 	return true;
+}
+
+/* From 2.10 on, an answer of INFO has the time. */
+static void note_time(struct engine *engine, const struct op *op, const struct reply *reply)
+{
+	char time[64];
+
+	json_text(reply->data, "ts", time, sizeof(time));
+	clock_learn(engine, clock_parse(time), op->sent_at);
 }
 
 /* An answer of INFO tells how full the stream is. */
@@ -270,13 +278,26 @@ static void refuse_none(struct engine *engine)
 		 "%s: there is no stream %s: nobody has shared a queue of this name",
 		 engine->url, stream_name(engine));
 	event.text = text;
+	silence_ends(engine);
 	engine_tell(engine, &event, NULL, NULL);
 	open_later(engine, RETRY_REFUSED);
 }
 
+/* Whether a stream that was there before has been missing for some time. */
+static bool is_gone(struct engine *engine)
+{
+	uint64_t now = engine_now();
+
+	if (!engine->missing_since)
+		engine->missing_since = now;
+	return now - engine->missing_since >= MISSING_FOR;
+}
+
 static void missing(struct engine *engine)
 {
-	if (engine->created[0])
+	if (engine->created[0] && !is_gone(engine))
+		away(engine, "the stream is not there");
+	else if (engine->created[0])
 		refuse(engine,
 		       "somebody has deleted the stream: restart kwq share on all machines");
 	else if (engine->options.only_existing)
@@ -373,9 +394,9 @@ static bool without_answer(struct engine *engine, const struct reply *reply)
 
 static void info_ended(struct engine *engine, struct op *op, const struct reply *reply)
 {
-	(void)op;
 	if (without_answer(engine, reply))
 		return;
+	note_time(engine, op, reply);
 	if (reply_error(reply) == ERROR_NOT_FOUND)
 		missing(engine);
 	else if (reply_error(reply))
@@ -426,12 +447,12 @@ static void check_ended(struct engine *engine, struct op *op, const struct reply
 {
 	struct bytes config;
 
-	(void)op;
 	engine->is_checking = false;
 	engine->check_at = engine_now() + CHECK_PAUSE;
 	/* A leader that is missing for some time is no reason to stop. */
 	if (engine->phase != PHASE_UP || reply->kind != REPLY_DATA)
 		return;
+	note_time(engine, op, reply);
 	if (reply_error(reply) == ERROR_NOT_FOUND)
 		missing(engine);
 	else if (!reply_error(reply) && json_find(reply->data, "config", &config) &&

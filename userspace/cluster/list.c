@@ -208,7 +208,7 @@ static void print_all(const struct list *list)
 {
 	const struct share_options *o = list->options;
 	const struct listed *listed;
-	uint64_t wall = read_clock(CLOCK_REALTIME);
+	uint64_t wall = engine_wall(list->engine);
 
 	if (!o->json && !o->no_headings)
 		printf("%-21s %4s %12s %8s %-8s %s\n", "STATE", "PRIO", "LEFT", "REQUEUES", "GROUP",
@@ -268,30 +268,22 @@ static void keep(struct list *list, const struct record *record)
 	listed->records[record->kind] = copy;
 }
 
-/* A damaged record is told of, and the others are listed. */
+/* A record that nobody can read is told of, and the others are listed. */
 static void on_entry(struct list *list, const struct engine_event *event)
 {
 	char shown[SUBJECT_MAX];
 	struct record record;
 	int err = record_decode(&record, &list->memory, &list->options->names, event->subject,
 				event->seq, event->data);
+	const char *fault = record_fault(err);
 
-	switch (err) {
-	case 0:
-		if (record.kind < KINDS)
-			keep(list, &record);
-		break;
-	case -EBADMSG:
-		message("%s: record %llu is damaged: nobody can tell what it was",
-			subject_shown(shown, event->subject), (unsigned long long)event->seq);
+	if (!err && record.kind < KINDS) {
+		keep(list, &record);
+	} else if (fault) {
+		message("%s: record %llu %s", subject_shown(shown, event->subject),
+			(unsigned long long)event->seq, fault);
 		fail(list, STATUS_FAILED);
-		break;
-	case -EPROTONOSUPPORT:
-		message("%s: a newer kwq share takes part in this queue: install that one here, too",
-			subject_shown(shown, event->subject));
-		fail(list, STATUS_FAILED);
-		break;
-	default:
+	} else if (err) {
 		fail(list, complain(subject_shown(shown, event->subject), err));
 	}
 }

@@ -26,7 +26,7 @@ struct kwq;
 struct local;
 
 /* The highest number of a token. */
-#define LOCAL_NUMBER_MAX ((1ULL << 28) - 1)
+#define LOCAL_NUMBER_MAX ((1ULL << 30) - 1)
 
 enum {
 	/* Adds that are read and not yet stored, at most. */

@@ -11,7 +11,7 @@
  * worker has the next token. A key that was handed out half as often as fits is taken back, and the
  * next grant has a higher number.
  */
-enum { NUMBER_BITS = 28, HAND_OUT_BITS = 14, MOST_HAND_OUTS = 1 << (HAND_OUT_BITS - 1) };
+enum { NUMBER_BITS = 30, HAND_OUT_BITS = 12, MOST_HAND_OUTS = 1 << (HAND_OUT_BITS - 1) };
 
 struct granted *granted_find(const struct local *l, const struct key_hash *hash)
 {

@@ -23,11 +23,11 @@ uint64_t machine_clock(void)
 	return read_clock(CLOCK_BOOTTIME);
 }
 
-struct instant machine_now(void)
+struct instant machine_now(const struct machine *m)
 {
 	return (struct instant){
 		.boot = machine_clock(),
-		.wall = read_clock(CLOCK_REALTIME),
+		.wall = engine_wall(m->engine),
 	};
 }
 
@@ -77,7 +77,7 @@ static void do_shall(struct machine *m)
 		if (shall & SHALL_SERVE)
 			begin_master(m);
 		if (shall & SHALL_ELECT)
-			member_elect(m->member, machine_now());
+			member_elect(m->member, machine_now(m));
 		if (shall & SHALL_JOIN && !m->has_left)
 			machine_join(m);
 	}
@@ -139,7 +139,7 @@ static void set_slots(struct machine *m)
 
 	if (!is_full)
 		m->full_until = 0;
-	member_set_slots(m->member, slots, slots ? m->getters : 0, machine_now());
+	member_set_slots(m->member, slots, slots ? m->getters : 0, machine_now(m));
 }
 
 enum machine_step machine_step(struct machine *m)
@@ -153,9 +153,9 @@ enum machine_step machine_step(struct machine *m)
 		machine_leave(m, NEVER);
 	}
 	set_slots(m);
-	member_tick(m->member, machine_now());
+	member_tick(m->member, machine_now(m));
 	if (m->master)
-		master_tick(m->master, machine_now());
+		master_tick(m->master, machine_now(m));
 	do_shall(m);
 	if (member_has_failed(m->member) || (m->master && master_has_failed(m->master)))
 		machine_fail(m, -ENOMEM);
@@ -167,7 +167,7 @@ enum machine_step machine_step(struct machine *m)
 uint64_t machine_due(const struct machine *m)
 {
 	uint64_t due = earlier(member_next_due(m->member), m->full_until ?: NEVER), wall;
-	struct instant of_master, at = machine_now();
+	struct instant of_master, at = machine_now(m);
 
 	due = earlier(earlier(due, local_next_due(m->local)), m->opens_at);
 	if (m->refused || m->shall || m->returned || m->has_more)
@@ -189,7 +189,7 @@ uint64_t machine_due(const struct machine *m)
 void machine_leave(struct machine *m, uint64_t deadline)
 {
 	m->is_leaving = true;
-	member_leave(m->member, deadline, machine_now());
+	member_leave(m->member, deadline, machine_now(m));
 }
 
 /* A machine asks the engine something at least four times in a lease. */

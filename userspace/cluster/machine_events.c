@@ -9,13 +9,14 @@
 
 #include "base/cmd.h"
 #include "base/duration.h"
+#include "base/read_clock.h"
 
 #define DAMAGE_PAUSE (60 * NS_PER_S)
 
 /* ---- Events of the engine ------------------------------------------------- */
 
 /* There may be many. One is told of in a minute. */
-static void complain_damage(struct machine *m, const struct engine_event *event)
+static void complain_fault(struct machine *m, const struct engine_event *event, const char *fault)
 {
 	uint64_t now = machine_clock();
 	char shown[SUBJECT_MAX];
@@ -23,31 +24,27 @@ static void complain_damage(struct machine *m, const struct engine_event *event)
 	if (m->damage_told_at && now - m->damage_told_at < DAMAGE_PAUSE)
 		return;
 	m->damage_told_at = now;
-	message("%s: record %llu is damaged: nobody can tell what it was",
-		subject_shown(shown, event->subject), (unsigned long long)event->seq);
+	message("%s: record %llu %s", subject_shown(shown, event->subject),
+		(unsigned long long)event->seq, fault);
 }
 
 /*
- * Decodes a record. Returns false for one that is damaged, after a message. A record of a newer
- * version has to be obeyed, and this program cannot.
+ * Decodes a record. Returns false for one that nobody can read, after a message. One of a newer
+ * version counts as damaged. It is a stray one: a newer program writes it only if all machines can
+ * read it.
  */
 static bool decode(struct machine *m, struct record *record, const struct engine_event *event)
 {
 	int err = record_decode(record, &m->memory, m->options.names, event->subject, event->seq,
 				event->data);
-	char shown[SUBJECT_MAX];
+	const char *fault = record_fault(err);
 
 	if (!err)
 		return true;
-	if (err == -EBADMSG) {
-		complain_damage(m, event);
-	} else if (err == -EPROTONOSUPPORT) {
-		message("%s: a newer kwq share takes part in this queue: install that one here, too",
-			subject_shown(shown, event->subject));
-		m->has_failed = true;
-	} else {
+	if (fault)
+		complain_fault(m, event, fault);
+	else
 		machine_fail(m, err);
-	}
 	return false;
 }
 
@@ -93,9 +90,9 @@ static void on_entry(struct machine *m, const struct engine_event *event)
 						  event->subject, event->seq)))
 		return;
 	if (tail == m->member_tail)
-		member_record(m->member, m->tail, &record, machine_now());
+		member_record(m->member, m->tail, &record, machine_now(m));
 	else if (m->master && tail == m->master_tail)
-		master_record(m->master, &record, machine_now());
+		master_record(m->master, &record, machine_now(m));
 }
 
 /* A message that cannot be read is as one that is lost. */
@@ -107,9 +104,9 @@ static void on_message(struct machine *m, const struct engine_event *event)
 	if (message_decode(&message, &m->memory, event->data))
 		return;
 	if (listener == m->own)
-		member_message(m->member, &message, machine_now());
+		member_message(m->member, &message, machine_now(m));
 	else if (m->master && listener == m->asks)
-		master_message(m->master, &message, machine_now());
+		master_message(m->master, &message, machine_now(m));
 }
 
 void on_engine(struct machine *m, const struct engine_event *event)
@@ -146,12 +143,18 @@ void on_engine(struct machine *m, const struct engine_event *event)
 
 /* ---- Events of the local queues -------------------------------------------- */
 
+/* The local queues go by the wall clock of this machine. */
+static int64_t clock_shift(const struct machine *m)
+{
+	return engine_wall(m->engine) - read_clock(CLOCK_REALTIME);
+}
+
 /* @id tells the records of an add apart. */
 static void add_record(struct machine *m, uint64_t id, const struct local_event *event, bool waits)
 {
-	const struct member_add add = convert_add(event, waits);
+	const struct member_add add = convert_add(event, waits, clock_shift(m));
 
-	member_add(m->member, id, &add, machine_now());
+	member_add(m->member, id, &add, machine_now(m));
 }
 
 static void on_add(struct machine *m, const struct local_event *event)
@@ -175,7 +178,7 @@ static void on_add(struct machine *m, const struct local_event *event)
 static void on_local_end(struct machine *m, const struct local_event *event)
 {
 	struct ended *ended = calloc(1, sizeof(*ended));
-	const struct member_end end = convert_end(event);
+	const struct member_end end = convert_end(event, clock_shift(m));
 
 	if (ended) {
 		ended->hash = event->hash;
@@ -187,7 +190,7 @@ static void on_local_end(struct machine *m, const struct local_event *event)
 		machine_fail(m, -ENOMEM);
 		return;
 	}
-	member_ended(m->member, &event->hash, event->token, &end, machine_now());
+	member_ended(m->member, &event->hash, event->token, &end, machine_now(m));
 }
 
 void on_local(struct machine *m, const struct local_event *event)
@@ -199,7 +202,7 @@ void on_local(struct machine *m, const struct local_event *event)
 	case LOCAL_TAKEN:
 	case LOCAL_UNTAKEN:
 		member_taken(m->member, &event->hash, event->token, event->kind == LOCAL_TAKEN,
-			     machine_now());
+			     machine_now(m));
 		break;
 	case LOCAL_ENDED:
 		on_local_end(m, event);

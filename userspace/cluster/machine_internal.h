@@ -130,7 +130,9 @@ struct machine {
 
 /* CLOCK_BOOTTIME in ns. */
 uint64_t machine_clock(void);
-struct instant machine_now(void);
+
+/* The same, and the time of the servers, which due times go by. */
+struct instant machine_now(const struct machine *m);
 
 /* Prints what @err means. The next step returns MACHINE_FAILED. */
 void machine_fail(struct machine *m, int err);

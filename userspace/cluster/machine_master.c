@@ -14,6 +14,10 @@
 /* A key that was recalled from a machine is not recalled again before. */
 #define RECALL_PAUSE (NS_PER_S / 10)
 
+/* The backoff of a queue's default limiter. */
+#define REST (5 * NS_PER_MS)
+#define LONGEST_REST (1000 * NS_PER_S)
+
 static void master_send(void *arg, const char *name, const struct message *message)
 {
 	struct machine *m = arg;
@@ -113,6 +117,8 @@ void begin_master(struct machine *m)
 		.margin = burial_margin(m),
 		.repeat = repeat_of(m->options.ttl),
 		.recall = RECALL_PAUSE,
+		.rest = REST,
+		.longest_rest = LONGEST_REST,
 		.clean = m->options.ttl * TTLS_UNTIL_CLEAN,
 		.group_limit = m->group_limit,
 		.numbers = LOCAL_NUMBER_MAX,

@@ -284,7 +284,7 @@ void machine_join(struct machine *m)
 	if (m->own < 0)
 		machine_fail(m, m->own);
 	else
-		member_join(m->member, m->name, machine_now());
+		member_join(m->member, m->name, machine_now(m));
 }
 
 void give_returned_back(struct machine *m)
@@ -294,7 +294,7 @@ void give_returned_back(struct machine *m)
 	DL_FOREACH_SAFE(m->returned, returned, next) {
 		DL_DELETE(m->returned, returned);
 		member_ended(m->member, &returned->hash, returned->token, &returned->end,
-			     machine_now());
+			     machine_now(m));
 		free(returned);
 	}
 }

@@ -73,15 +73,15 @@ void order_answer(struct machine *m, const struct order *order, enum op_result r
 		  uint64_t seq, const struct record *record)
 {
 	if (order->owner == OWNER_MEMBER && order->is_read)
-		member_read(m->member, order->op, result, record, machine_now());
+		member_read(m->member, order->op, result, record, machine_now(m));
 	else if (order->owner == OWNER_MEMBER)
-		member_result(m->member, order->op, result, seq, machine_now());
+		member_result(m->member, order->op, result, seq, machine_now(m));
 	else if (!m->master || order->epoch != m->epoch)
 		return;
 	else if (order->is_read)
-		master_read(m->master, order->op, result, record, machine_now());
+		master_read(m->master, order->op, result, record, machine_now(m));
 	else
-		master_result(m->master, order->op, result, seq, machine_now());
+		master_result(m->master, order->op, result, seq, machine_now(m));
 }
 
 void orders_answer_refused(struct machine *m)

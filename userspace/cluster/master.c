@@ -131,6 +131,7 @@ void master_free(struct master *master)
 		peer_free(master, peer);
 	order_destroy(&master->order);
 	due_destroy(&master->due);
+	due_destroy(&master->resting);
 	free(master);
 }
 
@@ -219,6 +220,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 struct instant master_next_due(const struct master *master)
 {
 	const struct due_item *due = due_first(&master->due);
+	const struct due_item *rest = due_first(&master->resting);
 	struct instant next = { .boot = NEVER, .wall = NEVER };
 
 	if (is_over(master))
@@ -226,6 +228,8 @@ struct instant master_next_due(const struct master *master)
 	if (due)
 		next.wall = due->time;
 	next.boot = earlier(peers_next_due(master), recalls_next_due(master));
+	if (rest)
+		next.boot = earlier(next.boot, rest->time);
 	if (master->late_ops)
 		next.boot = earlier(next.boot, master->late_ops->start_at);
 	return next;

@@ -61,12 +61,14 @@ struct master_ops {
  * @repeat: an operation without an answer is ordered again after this time
  * @recall: a key is recalled again after this time, at the earliest
  * @clean: the name of a dead machine is erased after this time
+ * @rest, @longest_rest: a key whose machine or worker died is granted again after this time, which
+ *	doubles with each death
  * @group_limit: the most keys of a group at work, 0 for no limit
  * @numbers: the last number of a token
  * @window: of operations on records of keys, at first
  */
 struct master_options {
-	uint64_t epoch, elected, margin, repeat, recall, clean;
+	uint64_t epoch, elected, margin, repeat, recall, clean, rest, longest_rest;
 	uint32_t group_limit;
 	uint64_t numbers;
 	struct window window;

@@ -12,8 +12,8 @@
 
 static void advance(struct master *master, struct master_key *key);
 
-static void confirm(struct master *master, const char *machine, const struct key_hash *hash,
-		    struct token token)
+void done_confirm(struct master *master, const char *machine, const struct key_hash *hash,
+		  struct token token)
 {
 	struct message message = {
 		.kind = MESSAGE_CONFIRM,
@@ -48,6 +48,7 @@ static void keep_waiting(struct record *result, const struct master_key *key,
 	result->work = key_work(key, &none);
 	result->work.priority = waiting->work.priority;
 	result->work.requeues = requeues;
+	result->work.abandoned = 0;
 	result->valued = key_value_version(key);
 	result->noted = key_note_version(key);
 }
@@ -70,6 +71,7 @@ static bool make_retry(const struct master_key *key, const struct message *messa
 		.valued = key->booking.valued,
 	};
 	result->work.requeues = requeues;
+	result->work.abandoned = 0;
 	if (!result->work.note.len) {
 		result->work.note = key_work(key, &none).note;
 		result->noted = key_note_version(key);
@@ -85,8 +87,8 @@ static bool make_retry(const struct master_key *key, const struct message *messa
 	}
 	if (waiting) {
 		keep_waiting(result, key, waiting);
-		return waiting->work.requeues != requeues || waiting->valued < result->valued ||
-		       note_version(waiting) != result->noted;
+		return waiting->work.requeues != requeues || waiting->work.abandoned ||
+		       waiting->valued < result->valued || note_version(waiting) != result->noted;
 	}
 	result->state = RETRY_REMEMBERED;
 	result->work.has_value = false;
@@ -246,6 +248,7 @@ static bool will_do(const struct booking *booking, const struct record *there)
 		return true;
 	return there->state == wanted->state && there->due == wanted->due &&
 	       there->valued == wanted->valued && there->noted == wanted->noted &&
+	       there->work.abandoned == wanted->work.abandoned &&
 	       same_work(&there->work, &wanted->work);
 }
 
@@ -354,12 +357,11 @@ static void end_done(struct master *master, struct master_key *key)
 	struct peer *holder = key->booking.holder;
 
 	key_unbook(master, key);
-	key->abandoned = 0;
 	stay_forget(master, key);
 	key->next_stay = 0;
 	key_settle(master, key);
 	if (holder)
-		confirm(master, holder->name, &hash, token);
+		done_confirm(master, holder->name, &hash, token);
 }
 
 /*
@@ -443,17 +445,26 @@ void done_record_received(struct master *master, struct master_key *key)
 	if (!record || record->seq < booking->written)
 		return;
 	booking->written = 0;
-	if (booking->stage == STAGE_RETRY || booking->stage == STAGE_ERASE)
+	if (booking->is_loss)
+		loss_is_stored(master, key);
+	else if (booking->stage == STAGE_RETRY || booking->stage == STAGE_ERASE)
 		write_beside(master, key);
 	else
 		do_stage(master, key);
 }
 
-/* A record to write has the sequence number of the one that it replaces. */
+/* The record has the sequence number of the one that it replaces. */
+void done_publish(struct master *master, struct master_key *key, struct record *result)
+{
+	const struct record *old = key->records[RECORD_RETRY];
+
+	result->seq = old ? old->seq : key->booking.versions.retry;
+	publish_over(master, key, result);
+}
+
 static void begin(struct master *master, struct master_key *key, const struct message *message)
 {
 	struct booking *booking = &key->booking;
-	const struct record *old = key->records[RECORD_RETRY];
 	struct record result;
 
 	key_begin_end(key);
@@ -464,16 +475,7 @@ static void begin(struct master *master, struct master_key *key, const struct me
 		advance(master, key);
 		return;
 	}
-	result.seq = old ? old->seq : booking->versions.retry;
-	publish_over(master, key, &result);
-}
-
-/* L12: workers may have died with it. From its second loss on, a key goes to the tail. */
-static void take_back_returned(struct master *master, struct master_key *key, uint32_t abandoned)
-{
-	if (key->abandoned < abandoned)
-		key->abandoned = abandoned;
-	key_take_back(master, key, key->abandoned < 2);
+	done_publish(master, key, &result);
 }
 
 void done_message(struct master *master, const struct message *message)
@@ -486,15 +488,13 @@ void done_message(struct master *master, const struct message *message)
 	if (peer)
 		recalls_untaken(peer, message->untaken);
 	if (!key || !key->is_booked || !same_token(key->booking.token, message->token)) {
-		confirm(master, message->machine, &message->hash, message->token);
+		done_confirm(master, message->machine, &message->hash, message->token);
 		return;
 	}
 	if (key->booking.stage != STAGE_NONE)
 		return;
-	if (message->outcome == OUTCOME_RETURNED) {
-		take_back_returned(master, key, message->work.abandoned);
-		confirm(master, message->machine, &message->hash, message->token);
-	} else {
+	if (message->outcome == OUTCOME_RETURNED)
+		loss_begin(master, key, message->work.abandoned);
+	else
 		begin(master, key, message);
-	}
 }

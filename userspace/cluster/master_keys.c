@@ -36,6 +36,7 @@ struct master_key *key_get(struct master *master, const struct key_hash *hash)
 	key->op.key = key;
 	key->due[RECORD_TIMED].owner = key;
 	key->due[RECORD_RETRY].owner = key;
+	key->rest.owner = key;
 	HASH_ADD(hh, master->keys, hash, sizeof(key->hash), key);
 	if (HASH_HAS(key))
 		return key;
@@ -50,6 +51,7 @@ void key_free(struct master *master, struct master_key *key)
 
 	op_forget(master, &key->op);
 	stay_forget(master, key);
+	rest_end(master, key);
 	if (key->is_booked)
 		key_unbook(master, key);
 	if (order_is_ready(&key->order))
@@ -92,6 +94,8 @@ static uint64_t timed_time(const struct master_key *key)
 
 static bool is_dirty(const struct master *master, const struct master_key *key)
 {
+	if (key->rest.place)
+		return false;
 	return key_fresh(key, RECORD_ADD) || timed_time(key) <= master->now.wall ||
 	       retry_time(key) <= master->now.wall;
 }
@@ -201,7 +205,7 @@ struct work key_work(const struct master_key *key, const struct versions *versio
 {
 	const struct record *retry = key->records[RECORD_RETRY];
 	const struct record *note = newest_note(key);
-	struct work work = { .abandoned = key->abandoned };
+	struct work work = { .abandoned = key_losses(key) };
 	bool is_set = false;
 
 	take_values(&work, key);
@@ -228,8 +232,8 @@ static void count(struct master *master, struct master_key *key)
 	int i;
 
 	counted |= (unsigned int)order_is_ready(&key->order) << COUNT_READY;
-	counted |= (unsigned int)(key->due[RECORD_TIMED].place || key->due[RECORD_RETRY].place)
-		   << COUNT_WAITING;
+	counted |= (unsigned int)(key->due[RECORD_TIMED].place || key->due[RECORD_RETRY].place ||
+				  key->rest.place) << COUNT_WAITING;
 	counted |= (unsigned int)key->is_booked << COUNT_BOOKED;
 	counted |= (unsigned int)(retry && retry->state == RETRY_DEAD) << COUNT_DEAD;
 	counted |= (unsigned int)(retry && retry->state == RETRY_REMEMBERED) << COUNT_REMEMBERED;
@@ -304,6 +308,9 @@ void key_record(struct master *master, const struct record *record)
 	}
 	free(key->records[record->kind]);
 	key->records[record->kind] = copy;
+	/* As locally, an add does not wait for the end of a backoff. */
+	if (record->kind == RECORD_ADD)
+		rest_end(master, key);
 	if (key->booking.written)
 		done_record_received(master, key);
 	else
@@ -416,6 +423,7 @@ void keys_tick(struct master *master)
 	struct due_item *due;
 	unsigned int left = MASTER_DUE_MAX;
 
+	rests_tick(master);
 	while (left-- && !master->has_failed && (due = due_first(&master->due)) &&
 	       due->time <= master->now.wall)
 		key_settle(master, due->owner);

@@ -43,6 +43,7 @@ void peer_free(struct master *master, struct peer *peer)
 {
 	op_forget(master, &peer->op);
 	asks_free(master, peer);
+	working_forget(peer);
 	HASH_DEL(master->peers, peer);
 	free(peer);
 }
@@ -127,15 +128,44 @@ void look_for_election(struct master *master, uint64_t seq)
 	op_order(master, &master->look);
 }
 
-/* L12: from its second loss on, a key goes to the tail. */
+/* Workers take the highest priority first, and then the oldest grant. */
+static int by_turn(const void *a, const void *b)
+{
+	const struct booking *left = &(*(struct master_key *const *)a)->booking;
+	const struct booking *right = &(*(struct master_key *const *)b)->booking;
+
+	if (left->priority != right->priority)
+		return left->priority < right->priority ? 1 : -1;
+	return token_less(left->token, right->token) ? -1 : 1;
+}
+
+/*
+ * Those that no worker had taken come back as they went. The master knows how many they are, but
+ * not which. @keys: those of @peer
+ */
+static void take_back(struct master *master, const struct peer *peer, struct master_key **keys,
+		      size_t nr)
+{
+	size_t taken = nr > peer->untaken ? nr - peer->untaken : 0, i;
+
+	qsort(keys, nr, sizeof(*keys), by_turn);
+	for (i = 0; i < nr; i++)
+		loss_begin(master, keys[i], key_losses(keys[i]) + (i < taken));
+}
+
 static void take_back_all(struct master *master, struct peer *peer)
 {
-	struct master_key *key, *next;
+	struct master_key **keys = calloc(peer->nr_bookings + 1, sizeof(*keys)), *key, *next;
+	size_t nr = 0;
 
-	DL_FOREACH_SAFE2(peer->bookings, key, next, booking.next) {
-		key->abandoned++;
-		key_take_back(master, key, key->abandoned == 1);
+	if (!keys) {
+		master_fail(master);
+		return;
 	}
+	DL_FOREACH2(peer->bookings, key, booking.next)
+		keys[nr++] = key;
+	take_back(master, peer, keys, nr);
+	free(keys);
 	DL_FOREACH_SAFE2(peer->ending, key, next, booking.next) {
 		DL_DELETE2(peer->ending, key, booking.prev, booking.next);
 		key->booking.holder = NULL;
@@ -149,8 +179,22 @@ static void die(struct master *master, struct peer *peer)
 	peer->is_dead = true;
 	peer->clean_at = master->now.boot + master->options.clean;
 	asks_free(master, peer);
+	working_book(master, peer);
 	take_back_all(master, peer);
 	look_for_promises(master);
+}
+
+void key_book_former(struct master *master, struct master_key *key, struct peer *peer,
+		     const struct held *held)
+{
+	struct work work = key_work(key, &held->versions);
+
+	if (order_is_ready(&key->order))
+		order_remove(&master->order, &key->order);
+	if (order_book(&master->order, &key->order, &work.group))
+		master_fail(master);
+	else
+		key_book(master, key, peer, held->token, &held->versions);
 }
 
 /*
@@ -160,8 +204,6 @@ static void die(struct master *master, struct peer *peer)
 static void book_promised(struct master *master, struct peer *peer, const struct held *held)
 {
 	struct master_key *key;
-	struct versions covered;
-	struct work work;
 
 	if (held->token.epoch >= master->options.epoch)
 		return;
@@ -172,15 +214,8 @@ static void book_promised(struct master *master, struct peer *peer, const struct
 		if (!token_less(key->booking.token, held->token))
 			return;
 		key_unbook(master, key);
-	} else if (order_is_ready(&key->order)) {
-		order_remove(&master->order, &key->order);
 	}
-	covered = held->versions;
-	work = key_work(key, &covered);
-	if (order_book(&master->order, &key->order, &work.group))
-		master_fail(master);
-	else
-		key_book(master, key, peer, held->token, &covered);
+	key_book_former(master, key, peer, held);
 }
 
 /* A name without a join was cleaned up after its death. Its list counts no more. */
@@ -214,10 +249,12 @@ static void hear(struct master *master, struct peer *peer, const struct record *
 	peer->beat = record->seq;
 	peer->stored = NEVER;
 	peer->heard_at = peer->early_beat == record->seq ? peer->early_at : master->now.boot;
-	if (record->is_dead)
+	if (record->is_dead) {
 		die(master, peer);
-	else if (!peer->is_dead)
+	} else if (!peer->is_dead) {
+		working_heard(master, peer, record);
 		hear_promise(master, peer, record);
+	}
 }
 
 void peer_record(struct master *master, const struct record *record)

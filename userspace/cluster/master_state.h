@@ -52,6 +52,7 @@ enum stage {
  * @kind: of the record that is being written or erased
  * @valued: the version whose value was granted, 0 if that is unknown
  * @noted: the same of the note. A run that ends well ends all notes up to this one.
+ * @is_loss: its holder, or a worker there, has died with it
  * @result: the record to write, or NULL
  * @base: the version that is to be replaced
  * @expected: what the publish expects
@@ -72,6 +73,7 @@ struct booking {
 	uint64_t recall_at;
 	unsigned int recalls;
 	int priority;
+	bool is_loss;
 };
 
 /* The pauses of a key that stays on its machine. The longest is 0.1 s times 2^23, 10 days. */
@@ -83,7 +85,7 @@ enum { COUNT_READY, COUNT_WAITING, COUNT_BOOKED, COUNT_DEAD, COUNT_REMEMBERED, C
  * @records: the newest record received, of each kind
  * @granted: the highest version granted, of each kind
  * @is_ahead: it goes ahead when it is ready again
- * @abandoned: how often its holder died
+ * @rest: until when it is not granted after a loss, unless it is added meanwhile
  * @counted: bits of the counters that count it
  * @stays: it was recalled for an add, and is not recalled for another one until @stays_until
  * @stay: its list, which is that of the length of the pause
@@ -97,14 +99,13 @@ struct master_key {
 	struct record *records[KEY_RECORDS];
 	struct versions granted;
 	struct order_item order;
-	struct due_item due[KEY_RECORDS];
+	struct due_item due[KEY_RECORDS], rest;
 	bool is_booked, is_ahead, is_recalled, stays, is_added_again;
 	struct booking booking;
 	struct master_key *recall_prev, *recall_next, *stay_prev, *stay_next;
 	uint64_t recalled_at, stays_until;
 	unsigned int stay, next_stay;
 	struct op op;
-	uint32_t abandoned;
 	unsigned int counted;
 };
 
@@ -139,6 +140,7 @@ struct ask {
  * @bookings, @ending: its keys without a done, and those whose done is processed
  * @hungry: how many of its asks wait for sleeping workers
  * @untaken: keys that no worker there has taken, as far as the master knows
+ * @working: what its workers had of an older master, as its last heartbeat says
  */
 struct peer {
 	UT_hash_handle hh;
@@ -147,7 +149,8 @@ struct peer {
 	bool has_promised, is_dead;
 	struct ask *asks;
 	struct master_key *bookings, *ending;
-	size_t nr_bookings, hungry, untaken;
+	size_t nr_bookings, hungry, untaken, nr_working;
+	struct held *working;
 	struct op op;
 	char name[];
 };
@@ -168,7 +171,7 @@ struct master {
 	size_t nr_under_way;
 	struct master_key *keys;
 	struct order order;
-	struct due_heap due;
+	struct due_heap due, resting;
 	struct peer *peers;
 	struct ask *hungry, *others;
 	struct master_key *recalled, *staying[STAYS];
@@ -251,10 +254,40 @@ uint64_t *version_of(struct versions *versions, enum record_kind kind);
 
 void done_message(struct master *master, const struct message *message);
 
+void done_confirm(struct master *master, const char *machine, const struct key_hash *hash,
+		  struct token token);
+
+/* Writes @result over the record of its kind, as a part of the booking. */
+void done_publish(struct master *master, struct master_key *key, struct record *result);
+
 /* The tail has delivered a record of @key. */
 void done_record_received(struct master *master, struct master_key *key);
 
+/* master_losses.c */
+
+/* How often a worker or a machine has died with @key since a run of it has ended. */
+uint32_t key_losses(const struct master_key *key);
+
+/* @key, which is booked, comes back with so many losses: when they are in the stream. */
+void loss_begin(struct master *master, struct master_key *key, uint32_t losses);
+void loss_is_stored(struct master *master, struct master_key *key);
+
+/* @key may be granted at once. */
+void rest_end(struct master *master, struct master_key *key);
+void rests_tick(struct master *master);
+
+/* A heartbeat that promises nothing to this master. */
+void working_heard(struct master *master, struct peer *peer, const struct record *record);
+void working_forget(struct peer *peer);
+
+/* @peer is dead: books for it what it worked on. */
+void working_book(struct master *master, struct peer *peer);
+
 /* master_peers.c */
+
+/* Books @key, which is not booked, for what a master of an older epoch has granted. */
+void key_book_former(struct master *master, struct master_key *key, struct peer *peer,
+		     const struct held *held);
 
 struct peer *peer_find(struct master *master, const char *name);
 void peer_record(struct master *master, const struct record *record);

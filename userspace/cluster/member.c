@@ -10,6 +10,9 @@
 /* A machine that has not read its own join after so many leases begins with a new name. */
 enum { READING_LEASES = 4 };
 
+/* Part of the time of a repeat, which is 1 s at a TTL of 12 s. */
+enum { SOON = 10 };
+
 void member_fail(struct member *member)
 {
 	member->has_failed = true;
@@ -214,6 +217,7 @@ static void publish_beat(struct member *member, uint64_t expected,
 	struct held *held;
 
 	member->beat_at = member->now.boot + member->options.beat;
+	member->beaten_at = member->now.boot;
 	if (!keys_held(member, &held, &record.nr_held))
 		return;
 	record.held = held;
@@ -226,6 +230,14 @@ static void publish_beat(struct member *member, uint64_t expected,
 static void beat(struct member *member)
 {
 	publish_beat(member, EXPECT_ANY, beat_was_published);
+}
+
+void beat_soon(struct member *member)
+{
+	uint64_t at = member->beaten_at + member->options.repeat / SOON;
+
+	if (at < member->beat_at && member->beat_at != NEVER)
+		member->beat_at = at;
 }
 
 /* The first heartbeat must not be overtaken. The promise follows when it is acknowledged. */

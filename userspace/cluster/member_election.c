@@ -105,6 +105,7 @@ static void tell_elected(struct member *member, const struct record *record)
 	if (!is_in || record->seq <= member->elected || strcmp(record->machine, member->name))
 		return;
 	member->elected = record->seq;
+	member->own_epoch = record->epoch;
 	member->ops->elected(member->arg, record->epoch, record->seq);
 }
 
@@ -243,12 +244,29 @@ static void election_was_published(struct member *member, struct member_op *op,
 		may_elect_later(member);
 }
 
+#define HOUR (3600 * UINT64_C(1000000000))
+/* The first second of 2026, in hours since 1970. */
+#define FIRST_HOUR UINT64_C(490896)
+
+/*
+ * Stores keep the highest tokens, also when somebody has made the stream anew. So a new stream does
+ * not begin at 1, but where the hours are. A clock that is a century ahead must not use up the
+ * counts.
+ */
+static uint64_t next_count(const struct member *member)
+{
+	uint64_t next = epoch_count(member->known_epoch) + 1, hour = member->now.wall / HOUR;
+	uint64_t since = hour > FIRST_HOUR ? hour - FIRST_HOUR : 0;
+
+	return since > next && since <= RECORD_ELECTIONS_MAX / 2 ? since : next;
+}
+
 void election_tick(struct member *member)
 {
 	struct record record = {
 		.kind = RECORD_EPOCH,
 		.machine = member->name,
-		.epoch = epoch_of(epoch_count(member->known_epoch) + 1, 0),
+		.epoch = epoch_of(next_count(member), 0),
 	};
 	struct member_op *op;
 

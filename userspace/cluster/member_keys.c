@@ -196,6 +196,18 @@ void keys_drop(struct member *member)
 	member->asks_at = NEVER;
 }
 
+/* If the machine of the master dies, nobody else knows what it worked on. */
+static bool is_masters(const struct member *member)
+{
+	return member->epoch && member->epoch == member->own_epoch;
+}
+
+/* A promise lists all keys of older masters, and each heartbeat those that workers have. */
+static bool is_listed(const struct member *member, const struct holding *holding)
+{
+	return holding->token.epoch < member->epoch || holding->state == TAKEN;
+}
+
 bool keys_held(struct member *member, struct held **held, size_t *nr)
 {
 	const struct holding *holding;
@@ -208,7 +220,7 @@ bool keys_held(struct member *member, struct held **held, size_t *nr)
 		return false;
 	}
 	for (holding = member->holdings; holding; holding = holding->hh.next) {
-		if (holding->token.epoch >= member->epoch)
+		if (!is_listed(member, holding))
 			continue;
 		list[*nr] = (struct held){ holding->hash, holding->token, holding->versions };
 		++*nr;
@@ -492,6 +504,8 @@ void member_taken(struct member *member, const struct key_hash *hash, struct tok
 	if (!holding || member->has_failed)
 		return;
 	set_state(member, holding, is_taken ? TAKEN : UNTAKEN);
+	if (is_taken && is_masters(member))
+		beat_soon(member);
 	holding->came_back = !is_taken;
 	member->some_came_back |= holding->came_back;
 	asks_refresh(member);

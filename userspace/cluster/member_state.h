@@ -103,6 +103,7 @@ struct heard {
  * @epoch: the master that it obeys
  * @seen: the highest epoch in this tail
  * @lease_until: 0 without a lease
+ * @beaten_at: when the last heartbeat was sent
  * @promised: the sequence number of a heartbeat with @epoch, 0 if none is acknowledged
  * @outdated: that of the last one with an older epoch that the tail delivered since then
  * @owes_promise: there is a newer epoch since the first heartbeat was sent
@@ -115,6 +116,7 @@ struct heard {
  * @expects_others: machines may be at work that no election tells of
  * @in_since: when it began to take part
  * @window: of its adds
+ * @own_epoch: the last one that this machine is the master of, or 0
  * @master_ttl: how long the master's machine may be silent
  * @elect_at: no election before
  */
@@ -128,7 +130,7 @@ struct member {
 	char *name;
 	enum phase phase;
 	uint64_t life, tail, epoch, promised, outdated, seen;
-	uint64_t lease_until, beat_at, phase_until, again_at, look_at;
+	uint64_t lease_until, beat_at, beaten_at, phase_until, again_at, look_at;
 
 	uint64_t last_op;
 	struct member_op *member_ops;
@@ -146,7 +148,8 @@ struct member {
 	size_t nr_awaited;
 
 	struct heard *heard;
-	uint64_t known, known_epoch, clashing, elected, master_heard_at, master_ttl, elect_at;
+	uint64_t known, known_epoch, clashing, elected, own_epoch;
+	uint64_t master_heard_at, master_ttl, elect_at;
 	char *master_name;
 	uint64_t in_since;
 	bool master_is_dead, shall_elect, is_electing, expects_others;
@@ -166,6 +169,9 @@ struct member_op *member_op(struct member *member, uint64_t life,
 
 /* An election that is in the stream. */
 void member_epoch(struct member *member, const struct record *record);
+
+/* Sends a heartbeat before its time, but not too many. */
+void beat_soon(struct member *member);
 
 /* Whether it may work on shared keys now. */
 bool has_lease(const struct member *member);

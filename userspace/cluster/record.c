@@ -643,6 +643,18 @@ static int take_record(struct record *record, struct record_memory *memory,
 	return 0;
 }
 
+const char *record_fault(int err)
+{
+	switch (err) {
+	case -EBADMSG:
+		return "is damaged: nobody can tell what it was";
+	case -EPROTONOSUPPORT:
+		return "is of a newer kwq share, and is skipped here: install that one here, too";
+	default:
+		return NULL;
+	}
+}
+
 int record_damaged_beat(struct record *record, struct record_memory *memory,
 			const struct names *names, const char *subject, uint64_t seq)
 {

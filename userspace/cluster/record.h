@@ -262,6 +262,13 @@ int record_decode(struct record *record, struct record_memory *memory, const str
 		  const char *subject, uint64_t seq, struct bytes payload);
 
 /**
+ * record_fault() - what to say of a record that record_decode() refuses
+ *
+ * Return: the rest of a sentence that begins with the record; NULL if the record is not to blame.
+ */
+const char *record_fault(int err);
+
+/**
  * record_damaged_beat() - what a damaged heartbeat still tells: whose it is
  * @record: where it goes: a heartbeat that promises nothing. It points into @memory.
  * @subject: that it came with

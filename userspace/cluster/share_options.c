@@ -65,6 +65,8 @@ static const struct option options[] = {
 #define TTL_DEFAULT (12 * NS_PER_S)
 #define TTL_MIN (2 * NS_PER_S)
 #define TTL_MAX (3600 * NS_PER_S)
+/* A long lease is no reason to stay with a server that stores nothing. */
+#define SILENT_MAX (10 * NS_PER_S)
 
 /* Several URLs in one argument are separated by commas, or spaces. */
 static void add_urls(struct share_options *o, char *urls)
@@ -316,6 +318,12 @@ static void check_files(const struct engine_options *e)
 	must_be_readable(OPT_TOKEN_FILE, e->token_file);
 }
 
+/* The lease has to outlive the change to another server. */
+static unsigned int silent_ms(uint64_t ttl)
+{
+	return ttl / 2 < SILENT_MAX ? ttl / 2 / NS_PER_MS : SILENT_MAX / NS_PER_MS;
+}
+
 /* Where the engine and the machine find what they need. */
 static void connect_parts(struct share_options *o)
 {
@@ -323,6 +331,7 @@ static void connect_parts(struct share_options *o)
 	o->engine.names = &o->names;
 	o->engine.client = o->host;
 	o->engine.only_existing = o->lists;
+	o->engine.silent_ms = silent_ms(o->machine.ttl);
 	o->machine.names = &o->names;
 	o->machine.host = o->host;
 }

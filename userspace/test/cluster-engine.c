@@ -365,6 +365,8 @@ static void test_deleted_stream(void)
 		a.seen[EVENT_REFUSED];
 	})), "a stream that was deleted is not made anew: %s", a.text[EVENT_REFUSED]);
 	ok(strstr(a.text[EVENT_REFUSED], "deleted the stream"), "the text says so");
+	ok(strstr(a.text[EVENT_DOWN], "the stream is not there"),
+	   "but not at once, because a new leader may not know it yet");
 	is_number(engine_publish(a.engine, "x", (struct bytes){ "", 0 }, 0), -ENOTCONN,
 		  "nothing is accepted");
 	close_client(&a);

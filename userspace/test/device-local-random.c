@@ -362,7 +362,7 @@ static void get(struct key *key, uint32_t unused)
 	     (unsigned long long)item.token);
 	check(key->is_granted, key, "N3: a key that was not granted, or has ended");
 	check(key->holder < 0, key, "N3: a key is at work twice");
-	check(item.token >> 14 == (epoch_count(key->token.epoch) << 28 | key->token.number) &&
+	check(item.token >> 12 == (epoch_count(key->token.epoch) << 30 | key->token.number) &&
 	      item.token > key->worked, key, "N3: a wrong token");
 	check(number_of(data + NAME_LEN + item.group_len, item.value_len) == key->value, key,
 	      "N4: a wrong value");

@@ -1065,8 +1065,8 @@ static void test_hand_outs(void)
 		} while (ret == 1 && event.kind != LOCAL_ENDED);
 	}
 	ok(grows, "N3: each hand-out has a higher token");
-	ok(before >> 14 == (2ULL << 28 | 7), "all are below the next grant's");
-	is_number(nr, 1 << 13, "a key that is handed out again and again is taken back");
+	ok(before >> 12 == (2ULL << 30 | 7), "all are below the next grant's");
+	is_number(nr, 1 << 11, "a key that is handed out again and again is taken back");
 	ok(ret == 1 && event.kind == LOCAL_ENDED && event.outcome == OUTCOME_RETURNED,
 	   "and returned to the master");
 	end();
@@ -1101,7 +1101,7 @@ static void test_many(void)
 static void test_errors(void)
 {
 	const struct token epoch = { epoch_of(1 << 21, 9), 1 };
-	const struct token number = { epoch_of(1, 9), 1ULL << 28 };
+	const struct token number = { epoch_of(1, 9), 1ULL << 30 };
 	const struct work work = { .key = { "k", 1 } };
 	const struct key_hash hash = hash_of("k");
 	struct local *second;

@@ -18,6 +18,8 @@
 #define MARGIN	SECOND
 #define REPEAT	(SECOND / 2)
 #define WALL	(1000000 * SECOND)
+#define REST	(SECOND / 200)
+#define LONGEST_REST	(4 * REST)
 
 enum { MOST_SAID = 200, MOST_HELD = 4, TEXT = 32 };
 
@@ -218,7 +220,7 @@ static void begin_master_with(uint64_t epoch, uint64_t elected, struct window wi
 	const struct master_options options = {
 		.epoch = epoch, .elected = elected, .margin = MARGIN,
 		.repeat = REPEAT, .recall = SECOND / 10, .clean = 2 * TTL, .numbers = UINT32_MAX,
-		.window = window,
+		.rest = REST, .longest_rest = LONGEST_REST, .window = window,
 	};
 
 	now = (struct instant){ .boot = SECOND, .wall = WALL };
@@ -1032,6 +1034,41 @@ static void test_note_of_a_promise(void)
 	end_master();
 }
 
+/* A worker has taken all keys of the machine. */
+static void is_at_work(const char *machine, uint32_t slot)
+{
+	const struct message message = {
+		.kind = MESSAGE_ASK, .epoch = master_status(master).epoch, .machine = machine,
+		.slot = slot, .number = 1,
+	};
+
+	master_message(master, &message, now);
+}
+
+/* The losses that the last grant to a machine tells of. */
+static uint32_t granted_losses(const char *to)
+{
+	const struct said *grant = last_message(MESSAGE_GRANT, to);
+
+	return grant ? grant->message.work.abandoned : UINT32_MAX;
+}
+
+/* The engine stores what the master has published last, and the tail delivers it. */
+static void is_stored(uint64_t seq)
+{
+	const struct said *published = last(PUBLISH);
+	struct record record;
+
+	if (!published)
+		return;
+	record = published->record;
+	record.seq = seq;
+	record.work.key = (struct bytes){ "key", 3 };
+	record.work.value = (struct bytes){ published->value, strlen(published->value) };
+	gets(PUBLISH, OP_OK, seq);
+	master_record(master, &record, now);
+}
+
 /* N4: what a machine had when it died. */
 static void test_death(void)
 {
@@ -1047,53 +1084,157 @@ static void test_death(void)
 	begin_serving();
 	master_record(master, &retry, now);
 	asks("a", 0);
+	is_at_work("a", 1);
 	is_dead("a", 7);
 	asks("b", 0);
+	ok(!last_message(MESSAGE_GRANT, "b") && count(PUBLISH) && last(PUBLISH)->number == 6 &&
+	   last(PUBLISH)->record.kind == RECORD_RETRY && last(PUBLISH)->record.due == WALL,
+	   "a key that was at work on a dead machine is granted when this loss is stored");
+	is_stored(8);
+	ok(!last_message(MESSAGE_GRANT, "b") && master_next_due(master).boot == now.boot + REST,
+	   "and after a rest");
+	tick(REST);
 	grant = last_message(MESSAGE_GRANT, "b");
 	ok(grant && !strcmp(grant->value, "x") && grant->message.work.priority == 7 &&
 	   grant->message.work.requeues == 3 && grant->message.work.group.len == 1,
-	   "a key of a dead machine keeps its value, priority, group and count");
+	   "it keeps its value, priority, group and count");
 	ok(grant->message.work.abandoned == 1, "and counts as abandoned");
 	forget();
 	ends("a", (struct token){ 1, 1 });
 	ok(last_message(MESSAGE_CONFIRM, "a") && !count(ERASE), "the dead machine's done is void");
+	ends("b", (struct token){ 1, 2 });
+	ok(count(ERASE) && last(ERASE)->number == 8, "an end erases the losses, too");
 	end_master();
 }
 
-/* L12: workers of machines that live have died with the key, and it comes back. */
+static const struct record other = {
+	.kind = RECORD_ADD, .seq = 7, .hash = { { 2 } }, .work = { .key = { "other", 5 } },
+};
+
+static void test_untaken_at_death(void)
+{
+	begin_serving();
+	has_add(6, "x");
+	asks("a", 0);
+	is_at_work("a", 1);
+	master_record(master, &other, now);
+	ok(last_message(MESSAGE_GRANT, "a")->message.slot == 1, "a machine has two keys");
+	is_dead("a", 8);
+	ok(count(PUBLISH) == 1 && last(PUBLISH)->record.hash.bytes[0] == 1,
+	   "only the one that a worker had counts as lost");
+	asks("b", 0);
+	ok(last_message(MESSAGE_GRANT, "b") &&
+	   last_message(MESSAGE_GRANT, "b")->message.hash.bytes[0] == 2,
+	   "the other one is granted at once");
+	is_number(granted_losses("b"), 0, "without a loss");
+	end_master();
+}
+
+/* A worker of a machine that lives has died with the key, and it comes back. */
+static void returns(const char *machine, uint32_t losses)
+{
+	struct message returned = done_of(machine, granted(machine), OUTCOME_RETURNED);
+
+	returned.work.abandoned = losses;
+	master_message(master, &returned, now);
+}
+
+/* L12 */
 static void test_losses_on_machines(void)
 {
-	const struct record other = {
-		.kind = RECORD_ADD, .seq = 7, .hash = { { 2 } }, .work = { .key = { "other", 5 } },
-	};
-	struct message returned;
 	uint32_t losses;
 
-	for (losses = 0; losses < 4; losses++) {
+	for (losses = 0; losses < 5; losses++) {
 		begin_serving();
 		has_add(6, "x");
 		asks("a", 0);
 		master_record(master, &other, now);
-		returned = done_of("a", granted("a"), OUTCOME_RETURNED);
-		returned.work.abandoned = losses;
-		master_message(master, &returned, now);
+		returns("a", losses);
+		if (losses) {
+			ok(!last_message(MESSAGE_CONFIRM, "a"), "a loss is not stored yet");
+			is_stored(8);
+			tick(losses < 3 ? losses * REST : LONGEST_REST);
+		}
+		ok(last_message(MESSAGE_CONFIRM, "a"), "and is confirmed after that");
 		asks("b", 0);
 		ok(is_granted("b", losses < 2 ? "x" : ""), "%u losses: it goes %s", losses,
 		   losses < 2 ? "ahead" : "to the tail");
 		asks("b", 1);
-		if (losses < 2) {
-			end_master();
-			continue;
-		}
-		is_number(last_message(MESSAGE_GRANT, "b")->message.work.abandoned, losses,
-			  "the next machine knows of them");
-		is_dead("b", 8);
-		asks("a", 1);
-		asks("a", 2);
-		is_number(last_message(MESSAGE_GRANT, "a")->message.work.abandoned, losses + 1,
-			  "that machine dies, which is one more");
+		ok(!losses || granted_losses("b") == (losses < 2 ? 0 : losses),
+		   "the next machine knows of them");
 		end_master();
 	}
+}
+
+/* As locally: an add of a key that waits for its backoff makes it ready. */
+static void test_add_ends_rest(void)
+{
+	begin_serving();
+	has_add(6, "x");
+	asks("a", 0);
+	returns("a", 1);
+	is_stored(8);
+	asks("b", 0);
+	ok(!last_message(MESSAGE_GRANT, "b"), "a key rests after a loss");
+	has_add(9, "y");
+	ok(is_granted("b", "y"), "until it is added");
+	end_master();
+}
+
+/* A retry with losses waits beside a run that ends well. */
+static void test_end_of_losses(void)
+{
+	struct record retry = {
+		.kind = RECORD_RETRY, .seq = 6, .hash = key, .due = WALL + 60 * SECOND,
+		.work = { .key = { "key", 3 }, .abandoned = 2 },
+	};
+
+	begin_serving();
+	master_record(master, &retry, now);
+	has_add(7, "x");
+	asks("a", 0);
+	is_number(granted_losses("a"), 2, "losses go with a grant");
+	ends("a", granted("a"));
+	ok(count(PUBLISH) && last(PUBLISH)->number == 6 && !last(PUBLISH)->record.work.abandoned,
+	   "a run that ends well ends them");
+	end_master();
+}
+
+/* A key that ends the master's machine: only its last heartbeat tells. */
+static void test_death_of_a_master(void)
+{
+	const struct held held = { key, { 1, 1 }, { .add = 6 } };
+	const struct held done = { other.hash, { 1, 2 }, { .add = 5 } };
+
+	begin_master(2, 10);
+	joins("a", 1);
+	joins("b", 2);
+	has_add(6, "x");
+	master_record(master, &other, now);
+	promises("a", 1, 8, &held);
+	elects("b", 2, 10);
+	promises("b", 2, 11, NULL);
+	is_dead("a", 12);
+	asks("b", 0);
+	ok(count(PUBLISH) == 1 && last(PUBLISH)->record.work.abandoned == 1 &&
+	   last(PUBLISH)->record.hash.bytes[0] == 1,
+	   "a key that ended the machine of an older master has a loss");
+	is_stored(13);
+	tick(REST);
+	asks("b", 1);
+	is_number(granted_losses("b"), 1, "and it goes with the next grant");
+	end_master();
+
+	begin_master(2, 10);
+	joins("a", 1);
+	joins("b", 2);
+	master_record(master, &other, now);
+	promises("a", 1, 8, &done);
+	elects("b", 2, 10);
+	promises("b", 2, 11, NULL);
+	is_dead("a", 12);
+	ok(!count(PUBLISH), "but not one that has run since, and was added again");
+	end_master();
 }
 
 /* Each repeated message has an answer, so that nobody repeats it for ever. */
@@ -1661,6 +1802,34 @@ static void test_damaged_add(void)
 }
 
 /* Somebody purges the stream: later masters do not know this machine, nor the election. */
+/* Which count the first election of a stream has at this time. */
+static uint64_t first_count(uint64_t wall)
+{
+	uint64_t counted;
+
+	begin_candidate();
+	reads(RECORD_JOIN, "a", 0, 20);
+	member_gets(PUBLISH, OP_OK, 21);
+	now.wall = wall;
+	passes(TTL - SECOND);
+	member_result(member, last(PUBLISH)->op, OP_OK, 22, now);
+	passes(SECOND);
+	counted = epoch_count(last_record(RECORD_EPOCH)->record.epoch);
+	end_member();
+	return counted;
+}
+
+/* A stream that was made anew. Stores keep the tokens of the one before. */
+static void test_first_election(void)
+{
+	const uint64_t hour = 3600 * SECOND, start_of_2026 = 490896 * hour;
+
+	is_number(first_count(start_of_2026 + 8000 * hour), 8000,
+		  "N3: elections of a new stream are counted from the hours since 2026 on");
+	is_number(first_count(WALL), 1, "or from 1, if the clock shows an earlier time");
+	is_number(first_count(start_of_2026 + 2000000 * hour), 1, "or one that cannot be");
+}
+
 static void test_purge(void)
 {
 	static const struct member_options candidate = {
@@ -2474,6 +2643,10 @@ int main(void)
 	test_note_of_a_promise();
 	test_death();
 	test_losses_on_machines();
+	test_untaken_at_death();
+	test_add_ends_rest();
+	test_end_of_losses();
+	test_death_of_a_master();
 	test_repeats();
 	test_adds_of_a_granted_key();
 	test_key_that_is_added_all_the_time();
@@ -2488,6 +2661,7 @@ int main(void)
 	test_end_of_leaving();
 	test_election();
 	test_lost_election();
+	test_first_election();
 	test_damaged_join();
 	test_damaged_add();
 	test_purge();

@@ -236,6 +236,24 @@ static void test_merged_work(void)
 	ok(!memcmp(noted.work.note.at, "now", 3) && !noted.noted, "a later note wins");
 }
 
+/* The clock of a machine that is an hour ahead of the servers, or behind. */
+static void test_clocks(void)
+{
+	const int64_t hour = 3600 * (int64_t)SECOND;
+	const struct local_event add = { .due = 2 * hour, .is_waiting = true };
+	const struct local_event early = { .due = 1, .is_waiting = true };
+	const struct local_event last = { .due = UINT64_MAX, .is_waiting = true };
+	const struct local_event retry = { .outcome = OUTCOME_RETRY, .due = 2 * hour };
+	const struct local_event end = { .outcome = OUTCOME_DONE };
+
+	is_number(convert_add(&add, true, -hour).due, hour, "N11: an add of a clock ahead");
+	is_number(convert_add(&add, true, hour).due, 3 * hour, "of one behind");
+	is_number(convert_add(&early, true, -hour).due, 1, "no time is before 1970");
+	is_number(convert_add(&last, true, hour).due, UINT64_MAX, "or after the last one");
+	is_number(convert_end(&retry, -hour).due, hour, "a retry of a clock ahead");
+	is_number(convert_end(&end, hour).due, 0, "an end without a time");
+}
+
 int main(int argc, char **argv)
 {
 	if (trace_seed(argc, argv))
@@ -246,6 +264,7 @@ int main(int argc, char **argv)
 	test_merges();
 	test_covered();
 	test_merged_work();
+	test_clocks();
 	run_seeds(argc, argv, SEEDS);
 	return done_testing();
 }

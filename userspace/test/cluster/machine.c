@@ -23,6 +23,7 @@ static const struct window narrow = {
 
 static const struct master_options master_options = {
 	.margin = SECOND, .repeat = 500 * MS, .recall = 100 * MS, .clean = 2 * TTL,
+	.rest = 5 * MS, .longest_rest = 1000 * SECOND,
 };
 
 struct instant machine_now(const struct machine *machine)
@@ -145,10 +146,11 @@ static void ended_event(struct sim *sim, struct event *event)
 		.work = {
 			.requeues = event->op,
 			.priority = (int)event->expected,
+			.abandoned = event->losses,
 			.note = note_text(note, event->tail),
 		},
 	};
-	const struct member_end end = convert_end(&told);
+	const struct member_end end = convert_end(&told, 0);
 
 	(void)sim;
 	member_ended(machine->member, &event->hash, event->token, &end, machine_now(machine));
@@ -212,9 +214,22 @@ static void job_ends(struct sim *sim, struct event *event)
 static uint64_t job_length(struct sim *sim)
 {
 	static const unsigned int long_ones[MODES] = { [MODE_CALM] = 300, [MODE_FAULTS] = 2500 };
-	bool is_long = sim->mode != MODE_DEATHS && sim_chance(sim, long_ones[sim->mode]);
+	bool is_long = long_ones[sim->mode] && sim_chance(sim, long_ones[sim->mode]);
 
 	return sim_random(sim, is_long ? 20 * SECOND : 300 * MS);
+}
+
+static void killed_event(struct sim *sim, struct event *event)
+{
+	if (event->process != event->machine->process)
+		return;
+	sim->killed++;
+	machine_kill(event->machine);
+}
+
+static bool is_killer(const struct sim *sim, int key)
+{
+	return sim->mode == MODE_KILLER && !key;
 }
 
 static void begin_job(struct machine *machine, struct local *local)
@@ -227,10 +242,15 @@ static void begin_job(struct machine *machine, struct local *local)
 	local->hand_outs++;
 	machine->busy++;
 	check_start(machine, local);
-	event = machine_after(machine, length, false, job_ends);
-	event->seq = local->hand_outs;
-	event->hash = hash_of(local->key);
-	event->token = local->token;
+	if (is_killer(sim, local->key)) {
+		/* Its machine has had the time to tell. */
+		machine_after(machine, SECOND + length, false, killed_event);
+	} else {
+		event = machine_after(machine, length, false, job_ends);
+		event->seq = local->hand_outs;
+		event->hash = hash_of(local->key);
+		event->token = local->token;
+	}
 	event = machine_after(machine, sim_random(sim, MS), true, taken_event);
 	event->hash = hash_of(local->key);
 	event->token = local->token;
@@ -302,6 +322,7 @@ void machine_worker_dies(struct machine *machine)
 	sim_trace(sim, "machine %d: a worker dies with key %d", machine->index, local->key);
 	local->worker = 0;
 	local->came_back = true;
+	local->losses++;
 	sim->keys[local->key].came_back = true;
 	sim->keys[local->key].running--;
 	machine->busy--;
@@ -395,6 +416,24 @@ static void lease_lost(void *arg)
 	machine_after(machine, MS, true, join_event);
 }
 
+/* As the kernel: nobody gets a key with so many losses. */
+static void end_lost(struct machine *machine, struct local *local)
+{
+	struct sim *sim = machine->sim;
+	struct member_end end = { .outcome = OUTCOME_DEAD };
+	struct event *event;
+
+	if (local->key)
+		sim_fail(sim, "losses: key %d is innocent", local->key);
+	local->saw = sim->keys[local->key].world;
+	event = machine_after(machine, 0, true, ended_event);
+	event->hash = hash_of(local->key);
+	event->token = local->token;
+	event->id = end.outcome;
+	event->tail = check_end(machine, local, &end);
+	free_local(machine, local);
+}
+
 static void start(void *arg, const struct key_hash *hash, const struct work *work,
 		  struct token token)
 {
@@ -409,7 +448,10 @@ static void start(void *arg, const struct key_hash *hash, const struct work *wor
 	local->since = sim->now;
 	check_granted(machine, local->key);
 	DL_APPEND(machine->locals, local);
-	machine_after(machine, sim_random(sim, MS), false, work_event);
+	if (sim->mode == MODE_KILLER && work->abandoned >= MOST_LOSSES)
+		end_lost(machine, local);
+	else
+		machine_after(machine, sim_random(sim, MS), false, work_event);
 }
 
 static void take_back(void *arg, const struct key_hash *hash, struct token token)
@@ -420,8 +462,9 @@ static void take_back(void *arg, const struct key_hash *hash, struct token token
 
 	if (!local || local->worker)
 		return;
-	free_local(machine, local);
 	event = machine_after(machine, 0, true, ended_event);
+	event->losses = local->work->work.abandoned + local->losses;
+	free_local(machine, local);
 	event->hash = *hash;
 	event->token = token;
 	event->id = OUTCOME_RETURNED;
@@ -596,7 +639,7 @@ static void submit(struct machine *machine, int key, struct checked_add *check)
 		told.work.group = (struct bytes){ group, strlen(group) };
 		told.work.has_group = true;
 	}
-	add = convert_add(&told, told.is_waiting);
+	add = convert_add(&told, told.is_waiting, 0);
 	add.policy = check->keeps ? VALUE_KEEP : VALUE_REPLACE;
 	member_add(machine->member, (uint64_t)(check - sim->keys[key].adds) * MOST_KEYS + key, &add,
 		   machine_now(machine));

@@ -16,7 +16,7 @@
 
 enum { MOST_FAILURES = 10 };
 
-static const char *const modes[] = { "calm", "deaths", "faults" };
+static const char *const modes[] = { "calm", "deaths", "faults", "killer" };
 
 struct sums {
 	uint64_t runs, extra, elections, deaths, moved, recalls, failures, events;
@@ -24,11 +24,18 @@ struct sums {
 
 static struct sums sums[MODES];
 
+static inline enum mode mode_of(uint64_t seed)
+{
+	if (seed % 8 == 7)
+		return MODE_KILLER;
+	return seed % 4 < MODE_FAULTS ? seed % 4 : MODE_FAULTS;
+}
+
 static inline const char *run_seed(uint64_t seed, bool trace)
 {
 	static char text[300];
 	struct sim *sim = calloc(1, sizeof(*sim));
-	enum mode mode = seed % 4 < MODES ? seed % 4 : MODE_FAULTS;
+	enum mode mode = mode_of(seed);
 	struct sums *sum = &sums[mode];
 	const char *failure;
 

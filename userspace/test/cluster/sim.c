@@ -155,6 +155,11 @@ static void add_event(struct sim *sim, struct event *event)
 	/* Not within the call: compilers differ in the order, and a seed has to mean the same. */
 	priority = priorities[sim_random(sim, ARRAY_SIZE(priorities))];
 	key = sim_random(sim, sim->nr_keys);
+	/* The killer is added once. The simulation hands out by age, and the kernel by priority. */
+	if (sim->mode == MODE_KILLER)
+		priority = 0;
+	if (sim->mode == MODE_KILLER && !key && sim->keys[key].nr_adds)
+		key = 1;
 	machine_add(any_machine(sim), key, priority, delay);
 	sim_after(sim, sim_random(sim, sim_chance(sim, 500) ? 5 * SECOND : 300 * MS), add_event);
 }
@@ -271,11 +276,13 @@ static void set_up(struct sim *sim)
 
 	sim->nr_machines = 2 + sim_random(sim, 3);
 	sim->nr_keys = 1 + sim_random(sim, sim_chance(sim, 5000) ? 3 : MOST_KEYS);
+	if (sim->mode == MODE_KILLER && sim->nr_keys < 2)
+		sim->nr_keys = 2;
 	sim->group_limit = sim->mode == MODE_DEATHS ? 0 : sim_random(sim, 3);
 	sim->prefetch = sim_random(sim, 2);
 	sim->numbers = sim_chance(sim, 3000) ? 5 + sim_random(sim, 50) : UINT32_MAX;
 	/* Each renewal waits for the burial of a dead machine, and then for higher priorities. */
-	if (sim->mode == MODE_DEATHS)
+	if (sim->mode == MODE_DEATHS || sim->mode == MODE_KILLER)
 		sim->numbers = UINT32_MAX;
 	sim->loss = fault_rate(sim, 2000);
 	sim->twice = fault_rate(sim, 3000);

@@ -32,7 +32,8 @@ enum {
 	MOST_ADDS = 400,
 	MOST_NOTES = 400,
 	NAME_SIZE = 32,
-	ENDS = 32
+	ENDS = 32,
+	MOST_LOSSES = 3	/* as --dead-after-lost */
 };
 
 /* The faults that may happen. */
@@ -40,6 +41,7 @@ enum mode {
 	MODE_CALM,	/* nothing: all checks are exact */
 	MODE_DEATHS,	/* machines die or leave, one at a time */
 	MODE_FAULTS,	/* all of it */
+	MODE_KILLER,	/* the first key ends each machine that works on it */
 	MODES,
 };
 
@@ -54,6 +56,7 @@ struct event {
 	void (*run)(struct sim *sim, struct event *event);
 	struct machine *machine;
 	uint64_t process, op, seq, expected, tail, id;
+	uint32_t losses;
 	bool is_daemon, is_master;
 	enum engine_result result;
 	enum record_kind kind;
@@ -94,6 +97,7 @@ struct tail {
  *
  * @worker: 0 if nobody has taken it
  * @came_back: from a worker that has died
+ * @losses: of workers here
  */
 struct local {
 	struct local *prev, *next;
@@ -102,6 +106,7 @@ struct local {
 	struct record *work;
 	uint64_t since, run;
 	int worker, saw, hand_outs;
+	uint32_t losses;
 	bool is_reported, came_back;
 };
 
@@ -201,7 +206,7 @@ struct sim {
 	/* One of so many allocations of the cores fails; 0 for none */
 	uint64_t memory;
 	uint64_t failures;
-	uint64_t runs, extra_runs, elections, deaths, moved, recalls, longest_wait;
+	uint64_t runs, extra_runs, elections, deaths, killed, moved, recalls, longest_wait;
 	uint64_t hungry_since, elected_at, busy_at;
 	const char *failure;
 	char text[200];
