@@ -190,8 +190,16 @@ func (q *priorityqueue[T]) Forget(item T)          { q.open().Forget(item) }
 func (q *priorityqueue[T]) NumRequeues(item T) int { return q.open().NumRequeues(item) }
 func (q *priorityqueue[T]) Len() int               { return q.open().Len() }
 func (q *priorityqueue[T]) ShuttingDown() bool     { return q.open().ShuttingDown() }
-func (q *priorityqueue[T]) ShutDown()              { q.open().ShutDown() }
 func (q *priorityqueue[T]) ShutDownWithDrain()     { q.open().ShutDownWithDrain() }
+
+// ShutDown does not wait for the last report of the metrics, because a test ends with their lock held.
+func (q *priorityqueue[T]) ShutDown() {
+	queue := q.open()
+	go queue.ShutDown()
+	for !queue.ShuttingDown() {
+		time.Sleep(time.Millisecond)
+	}
+}
 
 // synctest takes the place of the package testing/synctest, whose bubbles cannot contain a queue of the kernel.
 var synctest bubble
