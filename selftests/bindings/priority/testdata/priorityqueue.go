@@ -123,7 +123,8 @@ func (q *priorityqueue[T]) follow() {
 			now := q.now()
 			q.check(q.queue.Queue().Advance(now.Sub(q.last)))
 			q.last = now
-			q.report()
+			// Once is not long, and all priorities may be there.
+			q.queue.ReportMetrics()
 		}
 		earliest := time.Duration(-1)
 		q.check(q.queue.Queue().List(kwq.IsWaiting, func(l *kwq.Listed) error {
