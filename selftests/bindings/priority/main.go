@@ -405,7 +405,7 @@ func (p *pair[T]) operation() {
 		}
 	case n < 91:
 		equal(p, "shutting down", p.real.ShuttingDown(), p.kwq.ShuttingDown())
-	default:
+	case !p.down:
 		p.step(time.Duration(p.random.Int63n([...]int64{2, 100, 10000, int64(time.Second), int64(time.Hour)}[p.random.Intn(5)])))
 	}
 	equal(p, "length", p.real.Len(), p.kwq.Len())

@@ -264,6 +264,6 @@ func (q *PriorityQueue[T, O]) Len() int {
 
 // ShutDown ends the work of this process: Get returns shutdown at once. A queue of this process alone also ignores adds from now on.
 func (q *PriorityQueue[T, O]) ShutDown() {
-	q.Typed.ShutDown()
 	q.endHere()
+	q.Typed.ShutDown()
 }

@@ -123,7 +123,8 @@ func (q *priorityqueue[T]) follow() {
 			now := q.now()
 			q.check(q.queue.Queue().Advance(now.Sub(q.last)))
 			q.last = now
-			q.report()
+			// Once is not long, and all priorities may be there.
+			q.queue.ReportMetrics()
 		}
 		earliest := time.Duration(-1)
 		q.check(q.queue.Queue().List(kwq.IsWaiting, func(l *kwq.Listed) error {
@@ -190,8 +191,16 @@ func (q *priorityqueue[T]) Forget(item T)          { q.open().Forget(item) }
 func (q *priorityqueue[T]) NumRequeues(item T) int { return q.open().NumRequeues(item) }
 func (q *priorityqueue[T]) Len() int               { return q.open().Len() }
 func (q *priorityqueue[T]) ShuttingDown() bool     { return q.open().ShuttingDown() }
-func (q *priorityqueue[T]) ShutDown()              { q.open().ShutDown() }
 func (q *priorityqueue[T]) ShutDownWithDrain()     { q.open().ShutDownWithDrain() }
+
+// ShutDown does not wait for the last report of the metrics, because a test ends with their lock held.
+func (q *priorityqueue[T]) ShutDown() {
+	queue := q.open()
+	go queue.ShutDown()
+	for !queue.ShuttingDown() {
+		time.Sleep(time.Millisecond)
+	}
+}
 
 // synctest takes the place of the package testing/synctest, whose bubbles cannot contain a queue of the kernel.
 var synctest bubble
