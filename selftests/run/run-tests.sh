@@ -281,7 +281,8 @@ run() {
 		;;
 	bindings-controller-runtime)
 		if [ -z "${CONTROLLER_RUNTIME:-}" ]; then
-			results absent "$1" 'it did not run: CONTROLLER_RUNTIME=DIR names no checkout of controller-runtime'
+			progress "$1 does not run: CONTROLLER_RUNTIME=DIR has to name a checkout of controller-runtime"
+			results absent "$1" 'CONTROLLER_RUNTIME named no checkout of controller-runtime'
 			return
 		fi
 		progress "controller-runtime's priority queue beside kwq"
