@@ -7,7 +7,6 @@
  */
 #include "engine_internal.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 static uint64_t limit_of(const struct engine *engine)
@@ -59,9 +58,9 @@ void silence_check_time(struct engine *engine, uint64_t now)
 		engine_arm(engine, engine->silent_since + limit_of(engine));
 		return;
 	}
+	/* The same text each time, so that it is told once. */
 	snprintf(text, sizeof(text),
-		 "it has stored nothing for %" PRIu64 ".%" PRIu64 " s: is it cut off from the other servers?",
-		 (now - engine->silent_since) / SECOND,
-		 (now - engine->silent_since) % SECOND / (100 * MS));
+		 "it has stored nothing for %u.%u s: is it cut off from the other servers?",
+		 engine->options.silent_ms / 1000, engine->options.silent_ms % 1000 / 100);
 	engine_reconnect(engine, text);
 }

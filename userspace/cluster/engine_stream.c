@@ -231,7 +231,7 @@ static bool check_identity(struct engine *engine, const struct reply *reply, uin
 	return true;
 }
 
-/* From 2.10 on, an answer of INFO has the time. */
+/* From 2.10 on, an answer about the stream has the time. */
 static void note_time(struct engine *engine, const struct op *op, const struct reply *reply)
 {
 	char time[64];
@@ -429,9 +429,9 @@ static void use_new(struct engine *engine, const struct reply *reply)
 
 static void create_ended(struct engine *engine, struct op *op, const struct reply *reply)
 {
-	(void)op;
 	if (without_answer(engine, reply))
 		return;
+	note_time(engine, op, reply);
 	/* Another machine has made it meanwhile. */
 	if (reply_error(reply) == ERROR_NAME_IN_USE)
 		engine_stream_open(engine);
