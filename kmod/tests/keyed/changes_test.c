@@ -593,7 +593,7 @@ static void remember(struct kunit *test, const char *key)
 
 	add_limited(t, key);
 	kwq_queue_advance_by(&t->keyed->queue, NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, get(t, 1), 1);
+	KUNIT_ASSERT_EQ(test, get(t, 1), 1);
 	KUNIT_EXPECT_EQ(test, done(t, 0), KWQ_FINISHED);
 }
 

@@ -161,15 +161,17 @@ static int longest_chain(struct table_test *t)
  */
 static void merged_buckets_stay_short(struct kunit *test)
 {
-	enum { NR = 1 << 18, NR_CHOSEN = 2 * KWQ_TABLE_CHAIN, STEP = NR / NR_CHOSEN };
+	enum { NR = 1 << 18, NR_CHOSEN = 2 * KWQ_TABLE_CHAIN, STEP = 2 * NR / NR_CHOSEN };
 	struct table_test *t = test->priv;
 	u32 i;
 
 	for (i = 0; i < NR; i++)
 		t->nodes[i].hash = i;
-	/* Their lowest bits are equal, and their highest ones differ. */
-	for (i = 0; i < NR_CHOSEN; i++)
+	/* Their lowest bits are equal, also in a table as large as they alone need. */
+	for (i = 0; i < NR_CHOSEN / 2; i++)
 		swap(t->nodes[i].hash, t->nodes[i * STEP].hash);
+	for (; i < NR_CHOSEN; i++)
+		t->nodes[i].hash = i * STEP;
 	insert(t, 0, NR);
 	KUNIT_EXPECT_LE(test, longest_chain(t), 2);
 	KUNIT_EXPECT_FALSE(test, kwq_table_is_full(&t->table, 0));
