@@ -17,7 +17,7 @@
 #include <nats/nats.h>
 
 #include "cluster-server.h"
-#include "cmd.h"
+#include "base/cmd.h"
 #include "hash.h"
 #include "local.h"
 #include "machine.h"
