@@ -91,7 +91,7 @@ struct rule {
 extern const struct rule rules[KINDS];
 
 /*
- * What a plan wants of the arguments of a request. A request without a plan wants nothing. The
+ * A plan wants these of the arguments of a request, while one without a plan wants nothing. The
  * rest stays random, and now and then also that.
  */
 #define WANT_LARGE	(1U << 0)	/* areas of the largest size, many entries */
@@ -104,7 +104,7 @@ extern const struct rule rules[KINDS];
 #define WANT_FRESH	(1U << 7)	/* keys that follow each other: all of them differ */
 #define WANT_SHORT	(1U << 11)	/* short keys, of which a queue has many */
 #define WANT_UNCHANGED	(1U << 8)	/* removes of what has not changed */
-#define WANT_CALM	(1U << 9)	/* neither spoiled nor disturbed */
+#define WANT_CALM	(1U << 9)	/* not spoiled and not disturbed */
 #define WANT_NAME	(1U << 10)	/* a queue that has a name, of another user, perhaps */
 
 /* Shared by all processes. */

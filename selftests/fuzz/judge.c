@@ -150,7 +150,7 @@ static void may_write_results(struct fuzzer *f, const struct kwq_batch *b, __u32
 	may_write(f, b->results, (__u64)nr * sizeof(__s32));
 }
 
-/* What came with the item of a GET: its group and its value. */
+/* The group and the value that came with the item of a GET. */
 static __u32 bytes_of_extra(struct fuzzer *f, const struct kwq_batch *b, __u32 i)
 {
 	struct kwq_got_extra extra;

@@ -3,7 +3,7 @@
  * U9: what a handle of known rights may do.
  *
  * Only calls on own handles are judged, because another thread may put a different descriptor in
- * the place of any other one. What a call was told does not matter: no argument gives a right.
+ * the place of any other one. The arguments do not matter, because none of them gives a right.
  */
 #include "fuzz.h"
 

@@ -140,7 +140,7 @@ static int by_turn(const void *a, const void *b)
 }
 
 /*
- * Those that no worker had taken come back as they went. The master knows how many they are, but
+ * Keys that no worker had taken come back as they went. The master knows how many they are, but
  * not which. @keys: those of @peer
  */
 static void take_back(struct master *master, const struct peer *peer, struct master_key **keys,

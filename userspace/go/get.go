@@ -23,7 +23,7 @@ type Item struct {
 	Requeues  int    // how often it was rate-limited since it was last forgotten
 	Abandoned int    // how often it was lost since it was last done
 	Ticket    uint64 // the number of this hand-out: later ones on this machine have higher ones
-	Token     uint64 // what the queue's manager gave with the key: see [Listed.Token]
+	Token     uint64 // given with the key by the queue's manager: see [Listed.Token]
 
 	queue *Queue
 }

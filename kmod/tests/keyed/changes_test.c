@@ -659,7 +659,7 @@ static void restored_counts_have_a_limit(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 4);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 2);
-	/* Those that are gone have places, but not if the queue is beyond its limit. */
+	/* Items that are gone have places, unless the queue is beyond its limit. */
 	KUNIT_EXPECT_EQ(test, add(t, "a"), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, add(t, "b"), KWQ_ADDED);
 	remember(test, "a");
