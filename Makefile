@@ -14,7 +14,7 @@ endif
 BUILD     := $(CURDIR)/build
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all module userspace install uninstall deb test test-quick test-all test-matrix test-packages test-bindings test-cluster test-long test-races soak soak-cluster coverage mutants check bench bench-compare bench-profile bench-keys bench-shell bench-python bench-cluster demo demo-cluster shell clean help
+.PHONY: all module userspace install uninstall deb test test-quick test-all test-matrix test-packages test-bindings test-share test-long test-races soak soak-share coverage mutants check bench bench-compare bench-profile bench-keys bench-shell bench-python bench-share demo demo-share shell clean help
 .DEFAULT_GOAL := all
 
 all: module userspace
@@ -76,7 +76,7 @@ test:
 	@selftests/run/run-tests.sh
 
 test-quick:
-	@CHECKS=quick TESTS='!(cluster-three|test-go|test-header)' SUITES='check host kunit-uml' selftests/run/run-tests.sh
+	@CHECKS=quick TESTS='!(share-three|test-go|test-header)' SUITES='check host kunit-uml' selftests/run/run-tests.sh
 
 test-all:
 	@selftests/run/test-all.sh
@@ -91,8 +91,8 @@ test-bindings:
 	@SUITES='bindings-trixie bindings-sid bindings-controller-runtime' \
 		CONTROLLER_RUNTIME='$(abspath $(CONTROLLER_RUNTIME))' selftests/run/run-tests.sh
 
-test-cluster:
-	@SUITES='cluster-rules cluster-faults cluster-power' selftests/run/run-tests.sh
+test-share:
+	@SUITES='share-rules share-faults share-power' selftests/run/run-tests.sh
 
 test-long:
 	@SUITES='coccinelle spin kunit-uml-queue load-stock-queue mutants kselftest-debug' selftests/run/run-tests.sh
@@ -103,8 +103,8 @@ test-races:
 soak:
 	@selftests/run/soak.sh
 
-soak-cluster:
-	@SUITES=cluster-soak selftests/run/run-tests.sh
+soak-share:
+	@SUITES=share-soak selftests/run/run-tests.sh
 
 coverage:
 	@selftests/run/coverage.sh
@@ -133,14 +133,14 @@ bench-shell:
 bench-python:
 	@PARTS=python selftests/bench/bench.sh
 
-bench-cluster:
-	@PARTS=cluster selftests/bench/bench.sh
+bench-share:
+	@PARTS=share selftests/bench/bench.sh
 
 demo:
 	@selftests/machine/demo.sh
 
-demo-cluster:
-	@selftests/machine/demo.sh cluster
+demo-share:
+	@selftests/machine/demo.sh share
 
 shell:
 	@selftests/machine/shell.sh
@@ -156,9 +156,9 @@ help:
 	@echo '  make userspace  the library and the command only'
 	@echo '  make install    install them (as root), make uninstall to remove them'
 	@echo '  make deb        Debian packages, in build/deb: kwq-dkms, libkwq1, libkwq-dev, golang-kwq-dev,'
-	@echo '                  python3-kwq, kwq and kwq-cluster'
+	@echo '                  python3-kwq, kwq and kwq-share'
 	@echo '  make demo       shows it in a virtual machine'
-	@echo '  make demo-cluster   shows a queue on three machines, of which one is killed'
+	@echo '  make demo-share shows a shared queue on three machines, of which one is killed'
 	@echo '  make shell      a shell in that machine (KERNEL=debug, stock-6.1, ...; GDB=1; KVM=1)'
 	@echo '  make test-quick the host, KUnit and the checks of changed files, in two minutes'
 	@echo '  make test       most tests, in virtual machines; the last line is the totals'
@@ -169,10 +169,10 @@ help:
 	@echo '  make test-packages  the Debian packages, in a clean Debian (as root)'
 	@echo '  make test-bindings  the Go package beside the real client-go, of Debian 13 and of unstable'
 	@echo '                  (CONTROLLER_RUNTIME=DIR: also beside the priority queue of a checkout of controller-runtime)'
-	@echo '  make test-cluster   a queue on three machines, with three servers of NATS, their faults, and power cuts'
+	@echo '  make test-share     a shared queue on three machines, with three servers of NATS, their faults, and power cuts'
 	@echo '  make test-long      more of them, which takes another half an hour'
 	@echo '  make test-races     the tests of concurrency, on a kernel that looks for data races'
-	@echo '  make soak-cluster SOAK=60   the same faults for this many minutes, with a million adds'
+	@echo '  make soak-share SOAK=60   the same faults for this many minutes, with a million adds'
 	@echo '  make coverage   the lines and branches that the tests reach; fails if a line is missed that is not listed'
 	@echo '  make mutants    plants bugs, one at a time; a test has to find each (MUTANTS=NAME for one)'
 	@echo '  make check      static checks: checkpatch, sparse, kernel-doc, ... (CHECKS="words links" for some)'
@@ -182,7 +182,7 @@ help:
 	@echo '  make bench-keys the cost of ten million keys in one queue'
 	@echo '  make bench-shell   what jobs cost at a shell, beside other tools'
 	@echo '  make bench-python  what a key costs in Python, beside multiprocessing and beanstalkd'
-	@echo '  make bench-cluster how many keys three machines add and work on, on this computer'
+	@echo '  make bench-share how many keys three machines add and work on, on this computer'
 	@echo '  make clean      remove build/ (the kernels stay in ~/.cache/kwq)'
 	@echo
 	@echo '  KDIR=$(KDIR)'

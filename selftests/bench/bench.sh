@@ -9,7 +9,7 @@
 #            of all boots.
 #   PARTS=.. any of instructions, stalls (how long others are kept from the processor), processors (two, emulated) and
 #            native; all by default. Only `make bench-keys` includes keys (ten million of them), only `make bench-shell`
-#            shell, only `make bench-python` python, and only `make bench-cluster` cluster. All but python take minutes.
+#            shell, only `make bench-python` python, and only `make bench-share` share. All but python take minutes.
 #   PAGE=1   copies the curves, build/costs.svg, to docs
 . "$(dirname "$0")/../machine/common.sh"
 
@@ -191,13 +191,13 @@ for part in $PARTS; do
 		cat "$figures-$part.figures" >>"$all"
 		rows+=("$ROWS-$part")
 		;;
-	cluster)
+	share)
 		nats_server=$("$SELFTESTS/machine/unpacked.sh" "${NATS:-sid}" nats-server)/usr/sbin/nats-server
-		logged bench-cluster make -C "$TOP/userspace" O="$BUILD/userspace"
-		logged bench-cluster-speed make -C "$TOP/selftests/bench/cluster" O="$BUILD/bench" USERSPACE="$BUILD/userspace"
+		logged bench-share make -C "$TOP/userspace" O="$BUILD/userspace"
+		logged bench-share-speed make -C "$TOP/selftests/bench/share" O="$BUILD/bench" USERSPACE="$BUILD/userspace"
 		progress "measuring three servers and three machines"
-		NATS_SERVER=$nats_server timeout -k 5 1800 "$BUILD/bench/cluster-speed" >"$figures-$part.figures" ||
-			die "cluster-speed failed"
+		NATS_SERVER=$nats_server timeout -k 5 1800 "$BUILD/bench/share-speed" >"$figures-$part.figures" ||
+			die "share-speed failed"
 		cat "$figures-$part.figures" >>"$all"
 		rows+=("$ROWS-$part")
 		;;

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# initramfs.sh KERNEL [device] [demo] [exporter] [cluster] [power] [keep] [prompt] [go] [bindings-SUITE] [kunit] [queue] [bench] [shell] [python]: builds kwq for that kernel of
+# initramfs.sh KERNEL [device] [demo] [exporter] [share] [power] [keep] [prompt] [go] [bindings-SUITE] [kunit] [queue] [bench] [shell] [python]: builds kwq for that kernel of
 # kernel.sh. Packs it with init, busybox, the command, and the named parts. Prints the directory in which boot.sh finds image and
 # initramfs.
 #
 #   device    selftests/device, selftests/fuzz and the tests of the command with a device, in /kselftest
 #   demo      selftests/demo, in /demo
 #   exporter  the command with its exporter and libraries, in /exporter, and the test of the exporter, in /kselftest
-#   cluster   kwq-share, nats-server of the release of Debian in NATS (sid) and selftests/cluster, in /cluster, and its
+#   share     kwq-share, nats-server of the release of Debian in NATS (sid) and selftests/share, in /share, and its
 #             tests, in /kselftest
-#   power     a machine of selftests/cluster/power, beside the contents cluster and keep
+#   power     a machine of selftests/share/power, beside the contents share and keep
 #   keep      the command with the library of SQLite, and the shell of SQLite, in /keep
-#   prompt    beside cluster and keep: what the prompt of `make shell` needs to use them
+#   prompt    beside share and keep: what the prompt of `make shell` needs to use them
 #   go        the tests of the Go packages, in /go, and the program that runs them, in /kselftest
 #   bindings-trixie, bindings-sid
 #             selftests/bindings with the client-go of that release of Debian, in /kselftest
@@ -191,30 +191,30 @@ for content in "$@"; do
 		mkdir -p "$root/kselftest"
 		cp "$TOP/userspace/test/device-exporter" "$root/kselftest/exporter"
 		;;
-	cluster)
+	share)
 		nats_server=$("$SELFTESTS/machine/unpacked.sh" "${NATS:-sid}" nats-server)/usr/sbin/nats-server
-		logged cluster make -C "$TOP/selftests/cluster" O="$BUILD/cluster" LIBRARY="$userspace" all
+		logged share make -C "$TOP/selftests/share" O="$BUILD/share" LIBRARY="$userspace" all
 		[ -x "$BUILD/userspace/kwq-share" ] || die "kwq-share was not built: a library of NATS, CBOR or OpenSSL is missing"
-		mkdir -p "$root/cluster" "$root/kselftest" "$root/demo"
+		mkdir -p "$root/share" "$root/kselftest" "$root/demo"
 		# The machine of a prompt has both demos.
-		cp "$TOP/selftests/cluster/demo" "$root/cluster"
-		[ -e "$root/demo/run" ] || cp "$TOP/selftests/cluster/demo" "$root/demo/run"
-		cp "$BUILD/userspace/kwq-share" "$BUILD/userspace/libkwq.so.1" "$BUILD/cluster"/{checker,fetch,place} "$nats_server" \
-			"$TOP/selftests/cluster"/{cluster.sh,job,picture} "$root/cluster"
+		cp "$TOP/selftests/share/demo" "$root/share"
+		[ -e "$root/demo/run" ] || cp "$TOP/selftests/share/demo" "$root/demo/run"
+		cp "$BUILD/userspace/kwq-share" "$BUILD/userspace/libkwq.so.1" "$BUILD/share"/{checker,fetch,place} "$nats_server" \
+			"$TOP/selftests/share"/{machines.sh,job,picture} "$root/share"
 		for program in rules faults; do
-			cp "$TOP/selftests/cluster/$program" "$root/kselftest/cluster-$program"
+			cp "$TOP/selftests/share/$program" "$root/kselftest/share-$program"
 		done
-		libraries_of "$root/cluster/nats-server"
+		libraries_of "$root/share/nats-server"
 		LD_LIBRARY_PATH=$BUILD/userspace libraries_of "$BUILD/userspace/kwq-share"
 		for program in ip nft tc; do
 			program=$(PATH=$PATH:/usr/sbin:/sbin command -v "$program")
-			cp -L "$program" "$root/cluster"
+			cp -L "$program" "$root/share"
 			libraries_of "$program"
 		done
 		kernel_modules veth llc stp bridge libcrc32c nfnetlink nf_tables sch_netem
 		;;
 	power)
-		cp "$TOP/selftests/cluster/power-machine" "$root/kselftest"
+		cp "$TOP/selftests/share/power-machine" "$root/kselftest"
 		mkdir "$root/disk"
 		kernel_modules virtio_blk failover net_failover virtio_net
 		;;
@@ -230,8 +230,8 @@ for content in "$@"; do
 		# The static command can load no SQLite.
 		ln -sf ../keep/kwq "$root/bin/kwq"
 		ln -s ../keep/libkwq.so.1 "$root/lib"
-		ln -s ../cluster/kwq-share "$root/keep"
-		ln -s ../cluster/nats-server "$root/bin"
+		ln -s ../share/kwq-share "$root/keep"
+		ln -s ../share/nats-server "$root/bin"
 		;;
 	go)
 		case $architecture in

@@ -12,7 +12,7 @@
 #   check     the static checks
 #   model     the model of the core, and its fuzzer
 #   spin      the models of the lock and the sleepers
-#   cluster   the tests of several machines
+#   share     the tests of shared queues
 #   bench     the peers of the benchmarks
 #   arm64, s390x  tests on these; cross.sh unpacks the compilers
 #   deb       `make deb`
@@ -42,7 +42,7 @@ for group in "$@"; do
 	check) packages+=("${CHECK[@]}") ;;
 	model) packages+=(build-essential clang "$CLANG_RUNTIME" "$SOURCE_PACKAGE" xz-utils) ;;
 	spin) packages+=(build-essential spin) ;;
-	cluster) packages+=("${MACHINE[@]}" "${LIBRARIES[@]}" e2fsprogs iproute2 nftables openssl qemu-utils sqlite3) ;;
+	share) packages+=("${MACHINE[@]}" "${LIBRARIES[@]}" e2fsprogs iproute2 nftables openssl qemu-utils sqlite3) ;;
 	bench) packages+=("${MACHINE[@]}" "${LIBRARIES[@]}" golang-go libglib2.0-dev parallel task-spooler) ;;
 	arm64) packages+=(qemu-system-arm) ;;
 	s390x) packages+=(qemu-system-misc) ;;

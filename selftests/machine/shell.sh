@@ -12,8 +12,8 @@ case $kernel in
 *-arm64 | *-s390x) groups+=("${kernel##*-}") ;;
 *)
 	# kwq share, nats-server and kwq keep
-	contents+=(cluster keep prompt)
-	groups+=(cluster)
+	contents+=(share keep prompt)
+	groups+=(share)
 	;;
 esac
 case $kernel in

@@ -45,7 +45,7 @@ FOLDERS = {
     'kunit-debug': (*MODULE, 'selftests/machine/debug.config', 'selftests/machine/init.c'),
     'kunit-uml': (*MODULE, 'selftests/machine/uml.config'),
 }
-ALL_FOLDERS = (*MODULE, 'userspace', 'selftests/cluster', 'selftests/device', 'selftests/fuzz', 'selftests/machine/debug.config',
+ALL_FOLDERS = (*MODULE, 'userspace', 'selftests/share', 'selftests/device', 'selftests/fuzz', 'selftests/machine/debug.config',
                'selftests/machine/init.c')
 COMMON = ('selftests/run/results.py', 'selftests/run/run-tests.sh', 'selftests/machine/boot.sh', 'selftests/machine/initramfs.sh',
           'selftests/machine/kernel.sh')
@@ -66,10 +66,10 @@ def fingerprint(suite):
     return checksum.hexdigest()
 
 
-HOST_PROGRAM = re.compile(r'\b(?:cluster|test|unit)-[a-z-]+')
+HOST_PROGRAM = re.compile(r'\b(?:share|test|unit)-[a-z-]+')
 
 # Where tests are. A test is found by the word that its path contains, and what all tests of its folder use by SHARED.
-TEST_FOLDERS = ('kmod/tests', 'selftests/cluster', 'selftests/device', 'selftests/models/core', 'userspace/go', 'userspace/python/test',
+TEST_FOLDERS = ('kmod/tests', 'selftests/share', 'selftests/device', 'selftests/models/core', 'userspace/go', 'userspace/python/test',
                 'userspace/test')
 SHARED = re.compile(r'\.h$|/tap\.|/(?:form|thread|keyed_ops|core_check)\.c$')
 
@@ -153,8 +153,8 @@ class Mutant:
         for word in programs:
             if word.startswith('kwq-'):
                 yield from (f'"{suite}"' for suite in re.findall(r'kwq-[a-z-]*[a-z]', self.finds.pattern))
-            elif word.startswith(('cluster', 'unit-cluster')):
-                yield 'cluster'
+            elif word.startswith(('share', 'unit-share')):
+                yield 'share'
             else:
                 yield {'go': '_test.go', 'local': 'local.c'}.get(word, word)
 

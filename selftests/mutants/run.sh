@@ -194,7 +194,7 @@ awk '{ print $3 }' "$WORK/unplanted" | sort -u | while read -r suite; do
 	kunit-uml) "$SELFTESTS/machine/kernel.sh" uml ;;
 	*-debug) "$SELFTESTS/machine/kernel.sh" debug ;;
 	host) "$SELFTESTS/machine/unpacked.sh" trixie nats-server && "$SELFTESTS/machine/unpacked.sh" host nats-server && "$SELFTESTS/machine/unpacked.sh" host prometheus ;;
-	*-stock | cluster-*) "$SELFTESTS/machine/kernel.sh" stock ;;
+	*-stock | share-*) "$SELFTESTS/machine/kernel.sh" stock ;;
 	esac </dev/null >/dev/null
 done
 awk '

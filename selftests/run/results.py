@@ -64,7 +64,7 @@ STOCK_SKIPS = re.compile(r'^faults: failure\.at_every_step$|^modload: modload\.l
 
 # The cases that each suite may skip. Any other skipped case counts as failed, so that nobody overlooks it.
 SKIPS = {
-    'host': re.compile(r'device-(command|json|keep|parallel|run|service|watch)|clang|a loop of mounts|cluster-three: all'),
+    'host': re.compile(r'device-(command|json|keep|parallel|run|service|watch)|clang|a loop of mounts|share-three: all'),
     'model': re.compile(r'^fuzzing'),
     'kunit-uml': re.compile(r'/destroy_with_the_timer_about_to_fire$'),
     'kunit-uml-queue': re.compile(r'/destroy_with_the_timer_about_to_fire$'),

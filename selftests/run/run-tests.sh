@@ -8,10 +8,10 @@
 #   TESTS='unit-* test-go'        only these programs of the host tests
 #   KUNIT='kwq-core*'             only these suites of KUnit in User-Mode Linux: one pattern
 #   OPS=, SEED=, FUZZ=            for the model of the core: selftests/models/core/run-tests
-#   SOAK=60, SEED=N               the minutes of the suite cluster-soak, and its first fault
-#   KWQ_RULES=n5,n6               only these rules of the suite cluster-rules
-#   NATS=sid                      the release of Debian that has the nats-server of the cluster's suites (sid)
-#   SYNC=2m                       how often the servers of the suite cluster-power sync their disks (always)
+#   SOAK=60, SEED=N               the minutes of the suite share-soak, and its first fault
+#   KWQ_RULES=n5,n6               only these rules of the suite share-rules
+#   NATS=sid                      the release of Debian that has the nats-server of the share suites (sid)
+#   SYNC=2m                       how often the servers of the suite share-power sync their disks (always)
 #   SPIN=full                     also the large configurations of selftests/models/spin
 #   KERNEL_ARGS='slab_debug=FZPU' more arguments of the kernels in virtual machines
 #   TABLE=FILE                    prints a table of the machines at the end, and writes it to FILE as Markdown
@@ -114,20 +114,20 @@ coverage() {
 power() {
 	local dir
 
-	dir=$("$SELFTESTS/machine/initramfs.sh" stock cluster power keep) || { lost cluster-power 'could not be built'; return; }
-	host cluster-power env KWQ_SEED="${SEED:-}" \
-		"$WITHIN" "$MACHINE_SECONDS" "$TOP/selftests/cluster/power" "$dir" "$BUILD/cluster" "$LOGS/cluster-power"
-	grep '^# ' "$LOGS/cluster-power.tap" | tail -n 3 || true
+	dir=$("$SELFTESTS/machine/initramfs.sh" stock share power keep) || { lost share-power 'could not be built'; return; }
+	host share-power env KWQ_SEED="${SEED:-}" \
+		"$WITHIN" "$MACHINE_SECONDS" "$TOP/selftests/share/power" "$dir" "$BUILD/share" "$LOGS/share-power"
+	grep '^# ' "$LOGS/share-power.tap" | tail -n 3 || true
 }
 
-# Of the suites of the cluster, leaves those that have a chosen program.
-choose_of_cluster() {
+# Of the share suites, leaves those that have a chosen program.
+choose_of_share() {
 	local suite left=()
 
 	for suite in "${suites[@]}"; do
 		# shellcheck disable=SC2053 # $chosen is a pattern
 		case $suite in
-		cluster-rules | cluster-faults | cluster-power) [[ $suite == $chosen ]] || continue ;;
+		share-rules | share-faults | share-power) [[ $suite == $chosen ]] || continue ;;
 		esac
 		left+=("$suite")
 	done
@@ -151,7 +151,7 @@ groups_of() {
 	kunit-uml | kunit-uml-queue) echo kernels ;;
 	*-uml-smp*) echo device kernels ;;
 	demo | bindings-*) echo machine ;;
-	cluster-*) echo cluster ;;
+	share-*) echo share ;;
 	kunit-*) echo machine kernels ;;
 	*-clang) echo device model ;;
 	*-debug* | *-kcsan | *-gcov | coverage | *-stock-[0-9]*) echo device kernels ;;
@@ -290,23 +290,23 @@ run() {
 		PROGRAM_SECONDS=$((2 * PROGRAM_SECONDS)) MACHINE_SECONDS=$((2 * MACHINE_SECONDS))
 		machine "$1" kselftest stock "$1" kselftest "$PROGRAM_SECONDS" "${chosen:-@(priority|priority-upstream)}"
 		;;
-	cluster-rules)
-		progress "a queue on three machines"
-		MEMORY=3G machine "$1" kselftest stock cluster kselftest 1200 "$1"
+	share-rules)
+		progress "a shared queue on three machines"
+		MEMORY=3G machine "$1" kselftest stock share kselftest 1200 "$1"
 		;;
-	cluster-faults)
-		progress "a queue on three machines, and its faults"
-		MEMORY=3G KWQ_SEED=${SEED:-} machine "$1" kselftest stock cluster kselftest 1200 "$1"
+	share-faults)
+		progress "a shared queue on three machines, and its faults"
+		MEMORY=3G KWQ_SEED=${SEED:-} machine "$1" kselftest stock share kselftest 1200 "$1"
 		;;
-	cluster-power)
-		progress "power cuts of three machines with a queue and a server each"
+	share-power)
+		progress "power cuts of three machines with a shared queue and a server each"
 		power
 		;;
-	cluster-soak)
-		progress "a queue on three machines: faults for ${SOAK:-60} minutes, and a million adds"
+	share-soak)
+		progress "a shared queue on three machines: faults for ${SOAK:-60} minutes, and a million adds"
 		MEMORY=3G MACHINE_SECONDS=0 \
 			KWQ_SEED=${SEED:-} KWQ_SOAK_SECONDS=$((60 * ${SOAK:-60})) KWQ_ITEMS=${KWQ_ITEMS:-1000000} \
-			machine "$1" kselftest stock cluster kselftest 0 cluster-faults
+			machine "$1" kselftest stock share kselftest 0 share-faults
 		grep '^# ' "$LOGS/$1.report.log" | tail -n 30 || true
 		;;
 	coverage)
@@ -377,7 +377,7 @@ mkdir -p "$LOGS" "$TIMES"
 # The last line always has the totals. A suite that did not run counts as failed.
 trap finish EXIT
 
-[ -z "$chosen" ] || choose_of_cluster
+[ -z "$chosen" ] || choose_of_share
 groups=()
 for suite in "${suites[@]}"; do
 	read -ra more <<<"$(groups_of "$suite" | xargs)"

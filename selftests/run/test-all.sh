@@ -15,7 +15,7 @@ TARGETS=(
 	'test-long 30'
 	'test-races 30'
 	'test-bindings 10'
-	'test-cluster 20'
+	'test-share 20'
 	'test-packages 20'
 	'test-matrix 100'
 	'mutants 180'
@@ -41,7 +41,7 @@ newest() {
 unpacked_for() {
 	newest "$IMAGE_PACKAGE" amd64 "$DEBIAN" || return
 	case $1 in
-	test | test-long | test-cluster | mutants) newest nats-server amd64 sid ;;
+	test | test-long | test-share | mutants) newest nats-server amd64 sid ;;
 	test-bindings)
 		for suite in trixie sid; do
 			newest golang-k8s-client-go-dev amd64 "$suite" && newest golang-go amd64 "$suite" || return
@@ -76,7 +76,7 @@ look_at() {
 
 [ "$(id -u)" = 0 ] || die "only root can make the chroot of test-packages"
 # All of them now. A package that a later target installed would make the results of those before it void.
-"$SELFTESTS/machine/packages.sh" machine kernels device host check model spin cluster arm64 s390x packages
+"$SELFTESTS/machine/packages.sh" machine kernels device host check model spin share arm64 s390x packages
 
 unset SUITES PROGRAMS TESTS KUNIT CHECKS MUTANTS COPIES OPS FUZZ SEED SPIN SOAK NATS SYNC KERNEL_ARGS KWQ_RULES
 unset KWQ_SOAK_SECONDS KWQ_ITEMS KWQ_SEED KWQ_KILLS KWQ_POWER KWQ_CLANG PROGRAM_SECONDS MACHINE_SECONDS UML_SECONDS AT_ONCE KVM MEMORY

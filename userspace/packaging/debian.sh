@@ -152,7 +152,7 @@ install_kwq() {
 	local package wanted
 
 	mkdir "$ROOT/kwq"
-	for package in kwq-dkms libkwq1 libkwq-dev kwq kwq-cluster golang-kwq-dev python3-kwq; do
+	for package in kwq-dkms libkwq1 libkwq-dev kwq kwq-share golang-kwq-dev python3-kwq; do
 		cp "$BUILD/deb/${package}_${VERSION}_"*.deb "$ROOT/kwq"
 	done
 	inside sh -c 'apt-get install --simulate --no-install-recommends /kwq/*.deb' >"$WORK/simulated"
@@ -198,7 +198,7 @@ check_version() {
 }
 
 # The command finds the program of the other package. Without a server it says so.
-check_cluster() {
+check_share() {
 	local said
 
 	said=$(inside kwq share --nats nats://127.0.0.1:1 --list mail 2>&1 || true)
@@ -328,7 +328,7 @@ remove_kwq() {
 # removes one, because files may still belong to it.
 purge_kwq() {
 	# apt no longer knows kwq-dkms, because its removal left nothing to purge.
-	inside dpkg --purge python3-kwq kwq-cluster kwq kwq-dkms libkwq-dev libkwq1 golang-kwq-dev
+	inside dpkg --purge python3-kwq kwq-share kwq kwq-dkms libkwq-dev libkwq1 golang-kwq-dev
 	# shellcheck disable=SC2016 # for dpkg-query
 	same "$(inside dpkg-query -W -f '${Package} ${db:Status-Status}\n' '*kwq*' 2>/dev/null || true)" ''
 	everything >"$WORK/after"
@@ -365,7 +365,7 @@ ok 'DKMS knows the supported kernels' check_kernels
 ok 'the group kwq exists' check_group
 ok 'kwq --version' check_version
 ok 'man finds the pages' check_man_pages
-ok 'kwq share finds kwq-share' check_cluster
+ok 'kwq share finds kwq-share' check_share
 ok 'bash completes kwq' check_completion
 needed 'a program is compiled with pkg-config' check_compile
 needed 'Python imports the package' check_python

@@ -19,7 +19,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "../cluster/local_internal.h"
+#include "share/local/local_internal.h"
 #include "base/read_clock.h"
 #include "tap.h"
 

@@ -10,8 +10,8 @@
 
 #include <kwq.h>
 
-#include "../cluster/follower.h"
-#include "../cluster/local.h"
+#include "share/local/follower.h"
+#include "share/local/local.h"
 #include "base/read_clock.h"
 #include "tap.h"
 

@@ -6,7 +6,7 @@
 . ./tap.sh
 
 FAKE=$O/test/kwq-fake
-SCHEMA=$SRC/share/kwq.schema.json
+SCHEMA=$SRC/packaging/kwq.schema.json
 schema() {
 	python3 ./json_schema.py "$1" "$SCHEMA" "${@:2}"
 }

@@ -23,7 +23,7 @@ mkdir -p "$WORK/bin" "$WORK/libexec/kwq"
 cp "$KWQ" "$WORK/bin"
 ALONE=$WORK/bin/kwq
 ok "without kwq-share: what to install" exits 1 \
-	'kwq: share: kwq-share is missing: install the package kwq-cluster' "$ALONE" share --nats nats://n1 mail
+	'kwq: share: kwq-share is missing: install the package kwq-share' "$ALONE" share --nats nats://n1 mail
 ok "without it: the help" exits 0 '' "$ALONE" share -v --nats nats://n1 --help
 same "is that of kwq-share" "$(head -n 2 "$WORK/out")" 'Usage: kwq share [OPTION...] --nats URL QUEUE
 Make a queue a part of one that spans machines.'
@@ -195,7 +195,7 @@ ok "a queue that nobody has shared" exits 3 'there is no stream kwq-mail: nobody
 	share --list mail
 ok "the list did not make it" exits 3 'there is no stream kwq-mail' share --list mail
 
-ok "records" "$O/test/share-records" "$URL" mail keys
+ok "records" "$O/test/write-records" "$URL" mail keys
 # Times are whole hours, less what has passed since.
 same "all keys, each in a line" "$(share --list mail | sed -E 's/ +( [0-9]+)\.[0-9]+s /\1 /')" \
 	'STATE                 PRIO         LEFT REQUEUES GROUP    KEY
@@ -233,7 +233,7 @@ same "--json: several states" "$(sed -n 12p "$WORK/json" | sed 's/,"priority.*//
 same "--json --dead" "$(share --list --json --dead mail | grep -c '"dead"')" 3
 if python3 -c 'import jsonschema' 2>/dev/null; then
 	sed 's/^/share	/' "$WORK/json" >"$WORK/lines"
-	ok "--json: as the schema says" python3 ./json_schema.py check "$SRC/share/kwq.schema.json" "$WORK/lines"
+	ok "--json: as the schema says" python3 ./json_schema.py check "$SRC/packaging/kwq.schema.json" "$WORK/lines"
 else
 	skip "--json: as the schema says" "there is no python3-jsonschema"
 fi
@@ -242,10 +242,10 @@ list_to_full() {
 }
 ok "output that cannot be written" exits 1 'standard output: No space left on device' list_to_full
 
-ok "a damaged record" "$O/test/share-records" "$URL" mail damaged
+ok "a damaged record" "$O/test/write-records" "$URL" mail damaged
 ok "is told of" exits 1 'is damaged: nobody can tell what it was' share --list -H mail
 same "and the others are listed" "$(wc -l <"$WORK/out")" 15
-ok "a record of a newer version" "$O/test/share-records" "$URL" mail newer
+ok "a record of a newer version" "$O/test/write-records" "$URL" mail newer
 ok "is told of, too" exits 1 'is of a newer kwq share, and is skipped here: install that one here, too' share --list mail
 
 ok "a queue of another name is another one" exits 3 'there is no stream kwq-ma=20il' share --list 'ma il'
@@ -362,7 +362,7 @@ ok "the dashboard looks at the age of each sample" python3 - "$SRC/monitoring/gr
 	old = [q for q in queries if "kwq_share_" in q and "time() - kwq_share_heartbeat_seconds < " not in q]
 	sys.exit("\n".join(old) if old or not any("kwq_share_" in q for q in queries) else 0)
 END
-ok "keys of other machines" "$O/test/share-records" "$URL" jobs idle
+ok "keys of other machines" "$O/test/write-records" "$URL" jobs idle
 ok "the dead ones are counted" wait_for has 'dead=2'
 ok "and those that wait" wait_for has 'waiting=3'
 if command -v prometheus >/dev/null; then
@@ -391,7 +391,7 @@ if command -v prometheus >/dev/null; then
 else
 	skip "Prometheus" "there is none"
 fi
-ok "the stream is purged" "$O/test/share-records" "$URL" jobs purge
+ok "the stream is purged" "$O/test/write-records" "$URL" jobs purge
 ok "the machine tells of it" wait_for grep -qxF \
 	'kwq: share: jobs: the stream was purged or has lost records: the keys that it had are lost, and this machine joins again' \
 	"$WORK/err-of-share"
@@ -432,7 +432,7 @@ same "nothing is beside it" "$(find "$WORK" -name 'jobs.prom?*')" ''
 "$FAKE" --nats "$URL" --ttl 1h --verbose jobs >>"$WORK/said-by-share" 2>"$WORK/err-of-share" &
 share=$!
 ok "with a long lease it is tried again soon, too" wait_for said_by_share 'jobs: master of 1 machine'
-ok "a record of a newer version comes" "$O/test/share-records" "$URL" jobs newer
+ok "a record of a newer version comes" "$O/test/write-records" "$URL" jobs newer
 ok "it is told of" wait_for grep -q 'is of a newer kwq share, and is skipped here' "$WORK/err-of-share"
 kill "$share"
 wait "$share"
@@ -460,7 +460,7 @@ done
 ok "the values that they have" exits 1 "kwq: share: --metrics $WORK/no/file: No such file or directory" \
 	"$FAKE" --nats "$URL" --metrics "$WORK/no/file" --max-items 7 --max-bytes 9 --group-limit 3 --lease 5s used
 ok "without a word" [ "$(wc -l <"$WORK/err")" = 1 ]
-ok "the last election that is possible" "$O/test/share-records" "$URL" used last
+ok "the last election that is possible" "$O/test/write-records" "$URL" used last
 ok "after that no master can be elected" exits 1 'kwq: share: used: no master can be elected: the queue has had 2097151 elections' \
 	"$FAKE" --nats "$URL" --ttl 2s used
 

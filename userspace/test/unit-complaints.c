@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../cluster/complaints.h"
+#include "share/machine/complaints.h"
 #include "tap.h"
 
 #define S UINT64_C(1000000000)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Searches the models of the shell around the core and of the cluster, as TAP. Each configuration of `searches` must hold in every
+# Searches the models of the shell around the core and of the shared queue, as TAP. Each configuration of `searches` must hold in every
 # reachable state, and each bug of `mutants` must be found. build/logs/spin.log has the numbers of states.
 #
 # SPIN=full also runs the large configurations, which take minutes and some GiB of memory.

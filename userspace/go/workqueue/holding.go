@@ -49,7 +49,7 @@ func Holding[T comparable](name string, item T) *kwq.Item {
 
 // Token returns the token of an item that this process has got from its queue of that name. In a queue that kwq share spans over
 // machines, each hand-out of a key has a higher token than the one before. So a store that refuses lower ones refuses the write of a
-// machine that has lost the key: docs/cluster.md has the statement. ok is false if this process does not have the item, and
+// machine that has lost the key: docs/share.md has the statement. ok is false if this process does not have the item, and
 // if the queue gives no tokens. Nothing then protects the store.
 //
 // The name of a controller's queue is the name of the controller:

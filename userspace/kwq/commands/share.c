@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
  * kwq share: executes kwq-share. That is a program of its own, in a package of its own, because it
- * needs libraries that only a queue on several machines needs. It has this command's help, too.
+ * needs libraries that only shared queues need. It has this command's help, too.
  */
 #include <errno.h>
 #include <limits.h>
@@ -69,7 +69,7 @@ static int share_main(int argc, char **argv)
 		return STATUS_FAILED;
 	}
 	help_if_asked(argc, argv);
-	message("kwq-share is missing: install the package kwq-cluster");
+	message("kwq-share is missing: install the package kwq-share");
 	return STATUS_FAILED;
 }
 
