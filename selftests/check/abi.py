@@ -21,7 +21,7 @@ TOP = Path(__file__).resolve().parents[2]
 HEADER = TOP / "uapi/linux/kwq.h"
 LAYOUT = "selftests/device/abi_layout.h"
 SYZKALLER = "selftests/fuzz/syzkaller"
-SYMBOLS = "userspace/debian/libkwq1.symbols"
+SYMBOLS = "userspace/packaging/debian/libkwq1.symbols"
 NOTE = "Made from uapi/linux/kwq.h by selftests/check/abi.py"
 # Requests with lower numbers are for /dev/kwq.
 FIRST_OF_QUEUE = 0x10

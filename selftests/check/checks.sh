@@ -111,7 +111,7 @@ check_spdx() {
 check_copyright() {
 	files | python3 -c '
 import fnmatch, re, sys
-text = open("userspace/debian/copyright").read()
+text = open("userspace/packaging/debian/copyright").read()
 stanzas = [(paragraph[1].split(), paragraph[2]) for paragraph in
            re.finditer(r"^Files:(.*?)^Copyright:.*?^License: (.*?)$", text, re.M | re.S)]
 for file in sys.stdin.read().splitlines():
@@ -123,7 +123,7 @@ for file in sys.stdin.read().splitlines():
         continue
     says = re.sub(r"\.0\b|-only", "", spdx[1].strip()).replace("-or-later", "+").replace(" OR ", " or ")
     says = re.sub(r" WITH (\S+)", r" with \1 exception", says)
-    path = re.sub(r"^userspace/debian/", "debian/", file)
+    path = re.sub(r"^userspace/packaging/debian/", "debian/", file)
     told = [license for patterns, license in stanzas if any(fnmatch.fnmatch(path, p) for p in patterns)][-1]
     if told != says:
         print(f"{file}: {spdx[1].strip()}, but {told} in debian/copyright")

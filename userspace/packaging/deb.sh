@@ -30,7 +30,7 @@ mkdir -p "$stage"
 sources | while IFS= read -r -d '' file; do
 	[ ! -f "$TOP/$file" ] || printf '%s\0' "$file"
 done | (cd "$TOP" && cpio --quiet -0 -pdm "$stage")
-mv "$stage/userspace/debian" "$stage/debian"
+mv "$stage/userspace/packaging/debian" "$stage/debian"
 sed "1s/@VERSION@/$version/" "$stage/debian/changelog.in" >"$stage/debian/changelog"
 rm "$stage/debian/changelog.in"
 

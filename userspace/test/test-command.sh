@@ -336,7 +336,7 @@ wrong '--on-fail done: must be retry, dead or drop' run --on-fail 'done' a -- tr
 wrong '--timeout x: must be a duration' run --timeout x a -- true
 # A disk that is full for a moment must not make all keys of the example dead.
 ok "the example of the unit retries for long" grep -qE '^Environment="RUN_OPTIONS=[^"]*--retry-after [1-9][0-9]*s --retry-max [1-9][0-9]*h' \
-	"$SRC"/system/examples/kwq-run@thumbnails.service.d/thumbnails.conf
+	"$SRC"/packaging/system/examples/kwq-run@thumbnails.service.d/thumbnails.conf
 
 # A key must not become code.
 for script in "sh -c 'echo {}'" "/bin/bash -ec 'echo {.}'" "env X=1 nice bash -o pipefail -c 'cat {//}'" "dash -c '{/.}' sh {}" \

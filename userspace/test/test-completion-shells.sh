@@ -16,11 +16,11 @@ END
 chmod +x "$WORK/bin/kwq"
 PATH=$WORK/bin:$PATH
 for file in _kwq kwq.fish; do
-	sed "s|@COMPLETIONDIR@|$SRC/completion|" "$SRC/completion/$file.in" >"$WORK/$file"
+	sed "s|@COMPLETIONDIR@|$SRC/packaging/completion|" "$SRC/packaging/completion/$file.in" >"$WORK/$file"
 done
 
 in_bash() {
-	bash "$SRC/completion/kwq" "$@" | sort
+	bash "$SRC/packaging/completion/kwq" "$@" | sort
 }
 
 # With compadd and _normal replaced, because they only work while zsh edits a line.

@@ -18,8 +18,8 @@ END
 chmod +x "$WORK/bin/kwq"
 PATH=$WORK/bin:$PATH
 
-# shellcheck source=../completion/kwq
-. "$SRC/completion/kwq"
+# shellcheck source=../packaging/completion/kwq
+. "$SRC/packaging/completion/kwq"
 
 # completes WANTED WORD...: completes the last word. WANTED is separated by |.
 completes() {

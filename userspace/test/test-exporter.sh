@@ -77,11 +77,11 @@ same "M4: none of that without the option" "$(grep -c controller "$WORK/kwq.prom
 # promtool runs the tests where there is one.
 same "M4: each alert has a test in which it comes" \
 	"$(sed -n "s/.*- labels: '{alertname=\"\([A-Za-z]*\)\".*/\1/p" "$SRC/test/prometheus-rules-test.yml" | sort -u)" \
-	"$(sed -n 's/.*- alert: //p' "$SRC/monitoring/prometheus-rules.yml" | sort)"
+	"$(sed -n 's/.*- alert: //p' "$SRC/packaging/monitoring/prometheus-rules.yml" | sort)"
 if command -v promtool >/dev/null; then
 	same "M1: promtool finds nothing in it either" \
 		"$(promtool check metrics <"$WORK/controller.prom" 2>&1; echo $?)" 0
-	cp "$SRC/monitoring/prometheus-rules.yml" "$SRC/test/prometheus-rules-test.yml" "$WORK"
+	cp "$SRC/packaging/monitoring/prometheus-rules.yml" "$SRC/test/prometheus-rules-test.yml" "$WORK"
 	ok "M4: the alert rules are right" promtool check rules "$WORK/prometheus-rules.yml"
 	ok "M4: each alert comes, and none for a healthy queue" promtool test rules "$WORK/prometheus-rules-test.yml"
 	# shellcheck disable=SC2013 # names have no spaces
@@ -227,7 +227,7 @@ q"\
 {}=5
 =45'
 	ok "M4: every query of the dashboard has an answer" "${SCRAPE[@]}" dashboard "$server" \
-		"$SRC/monitoring/grafana-dashboard.json" workqueue_
+		"$SRC/packaging/monitoring/grafana-dashboard.json" workqueue_
 	kill "$exporter" "$server"
 	wait "$exporter" "$server"
 else
@@ -235,7 +235,7 @@ else
 fi
 
 # Hosts may have queues of one name.
-ok "M4: the dashboard keeps hosts apart" python3 - "$SRC/monitoring/grafana-dashboard.json" <<-'END'
+ok "M4: the dashboard keeps hosts apart" python3 - "$SRC/packaging/monitoring/grafana-dashboard.json" <<-'END'
 	import json, re, sys
 
 	with open(sys.argv[1], encoding='utf-8') as file:

@@ -346,7 +346,7 @@ if command -v promtool >/dev/null; then
 	same "promtool finds nothing in it" "$(promtool check metrics <"$WORK/master.prom" 2>&1; echo $?)" 0
 	while IFS= read -r metric; do
 		ok "it has the rules' $metric" grep -q "^$metric{" "$METRICS"
-	done < <(grep -ohE 'kwq_share_[a-z_]+' "$SRC/monitoring/prometheus-rules.yml" | sort -u)
+	done < <(grep -ohE 'kwq_share_[a-z_]+' "$SRC/packaging/monitoring/prometheus-rules.yml" | sort -u)
 else
 	skip "promtool" "there is none"
 fi
@@ -354,7 +354,7 @@ while IFS= read -r metric; do
 	ok "kwq-share(1) has $metric" grep -q "$metric" "$SRC/man/kwq-share.1"
 done < <(sed -n '/^kwq_/s/{.*//p' "$METRICS")
 # The file of a killed kwq share stays, and must not be counted for ever.
-ok "the dashboard looks at the age of each sample" python3 - "$SRC/monitoring/grafana-dashboard.json" <<-'END'
+ok "the dashboard looks at the age of each sample" python3 - "$SRC/packaging/monitoring/grafana-dashboard.json" <<-'END'
 	import json, sys
 
 	with open(sys.argv[1]) as f:
@@ -384,7 +384,7 @@ if command -v prometheus >/dev/null; then
 		--web.listen-address=127.0.0.1:0 --log.level=warn >"$WORK/prometheus.log" 2>&1 &
 	prometheus=$!
 	ok "every query of the dashboard has an answer" python3 "$PWD/scrape.py" dashboard "$prometheus" \
-		"$SRC/monitoring/grafana-dashboard.json" kwq_share_
+		"$SRC/packaging/monitoring/grafana-dashboard.json" kwq_share_
 	kill "$http" "$prometheus"
 	wait "$prometheus"
 	exec {serving}<&-
