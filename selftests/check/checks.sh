@@ -18,7 +18,7 @@ SOURCE=$("$SELFTESTS/machine/kernel.sh" source)
 WORK=$BUILD/check
 RECORD=$CACHE/passed-checks
 
-QUICK='abi spdx copyright checkpatch kernel-doc shellcheck python man-pages quotes links words syzkaller mutants spaces records'
+QUICK='abi spdx copyright checkpatch kernel-doc shellcheck python man-pages quotes links words syzkaller mutants spaces records named'
 case ${CHECKS:-all} in
 all)
 	CHECKS="$QUICK sparse-and-W1 sparse-and-W1-of-queue sparse-and-W1-of-tests sparse-and-W1-of-bench prototypes clang abi32"
@@ -537,6 +537,30 @@ check_records() {
 		echo worse >a
 		passes 1 a
 	} 2>/dev/null | paste -sd ' ' | grep -vx 'a=yes =yes a=yes b=no b=no a=yes =no' || true
+}
+
+# Each file is named by a page, by itself or by a pattern, with as much of its path as the page gives. foo.c names foo.h, too.
+check_named() {
+	files | python3 -c '
+import fnmatch, os.path, re, sys
+files = sys.stdin.read().splitlines()
+pages = [file for file in files if file.endswith(".md")]
+words = set()
+for page in pages:
+    # "**" is bold type.
+    text = open(page).read().replace("**", " ")
+    words.update(word.rstrip(".,") for word in re.findall(r"[\w.@*/\[\]-]+", text))
+# A pattern that has no more than the end of a name would name every file of its kind.
+patterns = [re.compile(fnmatch.translate(word).replace(".*", "[^/]*")) for word in words if "*" in word
+            and re.search(r"\w{2}", re.sub(r"\.[^./]*$", "", word))]
+for file in files:
+    names = {file} | {file[match.end():] for match in re.finditer("/", file)}
+    if file.endswith(".h"):
+        names |= {name[:-1] + "c" for name in names}
+    is_page_or_common = file in pages or os.path.basename(file) in ("Makefile", "Kbuild", "Kconfig")
+    if not (is_page_or_common or names & words or any(pattern.match(name) for pattern in patterns for name in names)):
+        print(f"{file}: no page names it, and docs/source-tree.md should")
+'
 }
 
 # passes VERSION FILE...: prints the files that $reader read, and whether they pass.
