@@ -249,7 +249,6 @@ static void __maybe_unused values(void)
 	VALUE(ktime_t, ktime_add_ns((ktime_t)0, 0));
 	VALUE(ktime_t, ktime_sub((ktime_t)0, (ktime_t)0));
 	VALUE(void *, kvmalloc(size, GFP_KERNEL));
-	VALUE(void *, memdup_user(there, size));
 	VALUE(void *, kvzalloc(size, GFP_KERNEL));
 	VALUE(u32, lower_32_bits((u64)0));
 	VALUE(void *, kzalloc(size, GFP_KERNEL));

@@ -913,21 +913,30 @@ static int check_list_items(const struct kwq_list_items_args *arg)
 	return kwq_batch_check(&arg->batch, sizeof(struct kwq_listed), 0, false);
 }
 
-/* Lists the item of one key. */
+/*
+ * Lists the item of one key. memdup_user() would charge the key to no cgroup. Its user may keep it
+ * as long as he likes, by memory that is slow, so it counts as the rest of the call does (O9).
+ */
 static int list_key(struct kwq_handle *handle, const struct kwq_list_items_args *arg,
 		    struct kwq_list_request *request)
 {
 	struct kwq_key key = { .len = arg->key_len };
-	void *bytes = memdup_user(u64_to_user_ptr(arg->key), arg->key_len);
-	int ret;
+	u32 counted = kwq_bytes_of_kmalloc(arg->key_len);
+	int ret = -ENOMEM;
+	void *bytes;
 
-	if (IS_ERR(bytes))
-		return PTR_ERR(bytes);
-	key.bytes = bytes;
-	kwq_key_hash(&key);
-	request->key = &key;
-	ret = kwq_batch_list_items(handle, &arg->batch, request);
+	kwq_quota_count_call(handle, counted);
+	bytes = kmalloc(arg->key_len, GFP_KERNEL_ACCOUNT);
+	if (bytes)
+		ret = kwq_copy_from_user(bytes, u64_to_user_ptr(arg->key), arg->key_len);
+	if (!ret) {
+		key.bytes = bytes;
+		kwq_key_hash(&key);
+		request->key = &key;
+		ret = kwq_batch_list_items(handle, &arg->batch, request);
+	}
 	kfree(bytes);
+	kwq_quota_uncharge_call(handle, counted);
 	return ret;
 }
 
