@@ -17,6 +17,7 @@
 #include <linux/uidgid.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <linux/kwq_keys.h>
 #include "core/line.h"
 #include "queue/queue.h"
 #include "table.h"
@@ -312,6 +313,7 @@ struct kwq_sync {
  * @owes: L: KWQ_OWES_* bits, for the next unlock
  * @adders: adds that wait for room, each of them exclusive; used with the lock held
  * @adders_may_fit: L: one of @adders may find room now
+ * @refused: adds of drivers that were refused (K12)
  * @board: L: the board; NULL before a program asks for it; constant after that, and then also read
  *	without the lock
  * @changes: what is known of changes; NULL in a queue without them; constant
@@ -363,6 +365,7 @@ struct kwq_keyed {
 	struct list_head leases;
 	ktime_t term;
 	wait_queue_head_t adders;
+	atomic64_t refused;
 	struct kwq_keyed_board *board;
 	struct kwq_changes *changes;
 	struct kwq_keyed_groups *groups;
@@ -1235,6 +1238,9 @@ void kwq_handout_abandon(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, kti
 void kwq_handout_revoke(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 void kwq_handout_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 bool kwq_handouts_expire(struct kwq_keyed *keyed, ktime_t now);
+
+/* producer.c */
+struct kwq_key_queue *kwq_key_queue_open(struct kwq_keyed *keyed, u32 rights);
 
 /* names.c */
 int kwq_names_register(void);
