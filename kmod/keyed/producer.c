@@ -10,77 +10,46 @@
  * counts the bytes that writers have reserved, and @tail those that the worker has taken:
  *
  *   writer				worker
- *   read @tail, then @head		while the record at @tail is ready:
- *   move @head beyond the record		carry it out
- *   write the record				clear its bytes
- *   mark it as ready				move @tail beyond it
- *   unless @is_called was set: call
- *   the worker
+ *   read @tail, then @head		clear @is_called
+ *   move @head beyond the record	while the record at @tail is ready:
+ *   write the record				carry it out
+ *   mark it as ready				clear its bytes
+ *   unless @is_called was set:			move @tail beyond it
+ *   call the worker
  *
- * Bytes between @head and @tail are 0 until they are written. So the worker stops at a record that
- * an interrupted writer has reserved, and is called once that is ready. A record that does not fit
+ * All bytes of the ring are 0 until a writer has reserved and written them. So the worker stops at
+ * a record that an interrupted writer has reserved, and is called once that is ready. A writer
+ * cannot be preempted meanwhile, because all others would wait for it. A record that does not fit
  * into the end of the ring has a padding before it, which is reserved with it in one step.
  *
  * The worker clears @is_called before it looks, and a writer sets it after it has marked its record.
  * So one of the two sees the other.
  */
+#include <kunit/visibility.h>
 #include <linux/err.h>
+#include <linux/irqflags.h>
 #include <linux/irq_work.h>
 #include <linux/memcontrol.h>
 #include <linux/preempt.h>
 #include <linux/sched/mm.h>
-#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/workqueue.h>
 #include "compat.h"
 #include "keyed.h"
+#include "queue/trace.h"
 
-/* With keys of 16 bytes that is room for 2,048 adds. */
-#define RING_BYTES	SZ_64K
-
-/* An add that is posted. Behind the key are its options, the group's name and the value. */
-struct record {
-	u32 size;
-	u32 hash;
-	u16 key_len;
-	bool has_options;
-	u8 bytes[];
-};
-
-/* Bits of @size of a record, which is a multiple of 8. */
+/* Of a record. With IS_PADDING it has nothing else. The size is a multiple of 8. */
 #define IS_READY	BIT(0)
-#define IS_PADDING	BIT(1)
+#define IS_PADDING	KWQ_RECORD_IS_PADDING
 
-/**
- * struct kwq_key_queue - the queue of a program, held by a driver
- * @handle: with the rights and the quotas of who gave it; not among &kwq_keyed.nr_handles
- * @memcg: the memory cgroup of who gave it; NULL for none
- * @ring: RING_BYTES of records
- * @head: bytes that were reserved so far
- * @tail: bytes that were taken so far; written by the worker
- * @is_called: the worker will look at all that is ready now
- * @call: queues @work, from a context that may not do so itself
- * @work: carries out what is posted
- */
-struct kwq_key_queue {
-	struct kwq_handle *handle;
-	struct mem_cgroup *memcg;
-	void *ring;
-	unsigned long head;
-	unsigned long tail;
-	bool is_called;
-	struct irq_work call;
-	struct work_struct work;
-};
-
-static struct record *record_at(struct kwq_key_queue *keys, unsigned long at)
+static struct kwq_record *record_at(struct kwq_key_queue *keys, unsigned long at)
 {
-	return keys->ring + at % RING_BYTES;
+	return keys->ring + at % KWQ_RING_BYTES;
 }
 
-/* Returns NULL if the ring is full. */
-static struct record *reserve(struct kwq_key_queue *keys, u32 size)
+/* Returns NULL if the ring is full. The caller cannot be preempted until kwq_record_commit(). */
+VISIBLE_IF_KUNIT struct kwq_record *kwq_record_reserve(struct kwq_key_queue *keys, u32 size)
 {
 	unsigned long head, tail, left;
 	u32 padding;
@@ -89,9 +58,9 @@ static struct record *reserve(struct kwq_key_queue *keys, u32 size)
 		/* Pairs with the release of take(). In this order, @tail is never beyond @head. */
 		tail = smp_load_acquire(&keys->tail);
 		head = READ_ONCE(keys->head);
-		left = RING_BYTES - head % RING_BYTES;
+		left = KWQ_RING_BYTES - head % KWQ_RING_BYTES;
 		padding = size > left ? left : 0;
-		if (head - tail + padding + size > RING_BYTES)
+		if (head - tail + padding + size > KWQ_RING_BYTES)
 			return NULL;
 	} while (cmpxchg(&keys->head, head, head + padding + size) != head);
 	if (padding)
@@ -99,41 +68,42 @@ static struct record *reserve(struct kwq_key_queue *keys, u32 size)
 	return record_at(keys, head + padding);
 }
 
-/* The worker may use the record from now on. */
-static void commit(struct kwq_key_queue *keys, struct record *record, u32 size)
+/* The worker may use the record from now on. @size is that of the reservation. */
+VISIBLE_IF_KUNIT void kwq_record_commit(struct kwq_key_queue *keys, struct kwq_record *record,
+					u32 size)
 {
 	smp_store_release(&record->size, size | IS_READY);
-	/* Fully ordered after it. */
+	/* Fully ordered after it, as carry_out() does it in the other order. */
 	if (!xchg(&keys->is_called, true))
 		irq_work_queue(&keys->call);
 }
 
 /* Gives the bytes of the first record back. */
-static void take(struct kwq_key_queue *keys, struct record *record, u32 size)
+static void take(struct kwq_key_queue *keys, struct kwq_record *record, u32 size)
 {
 	memset(record, 0, size);
 	smp_store_release(&keys->tail, keys->tail + size);
 }
 
-static struct kwq_key_options *options_of(struct record *record)
+/* The size of a record without options, and where they begin in one that has them. */
+static u32 size_with_key(u32 key_len)
 {
-	return (void *)PTR_ALIGN(record->bytes + record->key_len,
-				 __alignof__(struct kwq_key_options));
+	return ALIGN(struct_size_t(struct kwq_record, bytes, key_len), 8);
 }
 
-static int post(struct kwq_key_queue *keys, const struct kwq_key *key,
-		const struct kwq_key_options *options)
+static int write_record(struct kwq_key_queue *keys, const struct kwq_key *key,
+			const struct kwq_key_options *options)
 {
-	u32 size = ALIGN(struct_size_t(struct record, bytes, key->len), 8), at = size;
 	u32 more = options ? options->group_len + options->value_len : 0;
+	u32 size = size_with_key(key->len);
 	struct kwq_key_options *to;
-	struct record *record;
+	struct kwq_record *record;
 
 	if (key->len + more > KWQ_POSTED_BYTES_MAX)
 		return -EMSGSIZE;
 	if (options)
 		size += ALIGN(sizeof(*options) + more, 8);
-	record = reserve(keys, size);
+	record = kwq_record_reserve(keys, size);
 	if (!record)
 		return -ENOBUFS;
 	record->hash = key->hash;
@@ -141,13 +111,34 @@ static int post(struct kwq_key_queue *keys, const struct kwq_key *key,
 	record->has_options = options;
 	memcpy(record->bytes, key->bytes, key->len);
 	if (options) {
-		to = (void *)record + at;
+		to = (void *)record + size_with_key(key->len);
 		*to = *options;
 		memcpy(to + 1, options->group, options->group_len);
 		memcpy((void *)(to + 1) + options->group_len, options->value, options->value_len);
 	}
-	commit(keys, record, size);
+	kwq_record_commit(keys, record, size);
 	return KWQ_POSTED;
+}
+
+static int post(struct kwq_key_queue *keys, const struct kwq_key *key,
+		const struct kwq_key_options *options)
+{
+	int ret;
+
+	/* Not traced, because a program on that tracepoint may be the caller. */
+	preempt_disable_notrace();
+	ret = write_record(keys, key, options);
+	preempt_enable_notrace();
+	return ret;
+}
+
+static bool may_try_lock(void)
+{
+	/* Its spinlock_t is a mutex, of which not even a trylock is allowed everywhere. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		return preemptible();
+	/* One processor alone gets each lock that it tries, even if it is held: without interrupts. */
+	return IS_ENABLED(CONFIG_SMP) || !(in_nmi() || irqs_disabled());
 }
 
 /* Coalesces with a key that is ready. Returns 0 if the add has to be posted. */
@@ -157,15 +148,13 @@ static int try_coalesce(struct kwq_keyed *keyed, const struct kwq_key *key)
 	unsigned long flags;
 	int ret = 0;
 
-	/* Its spinlock_t is a mutex, of which not even a trylock is allowed everywhere. */
-	if (IS_ENABLED(CONFIG_PREEMPT_RT) && !preemptible())
-		return 0;
-	if (!spin_trylock_irqsave(&keyed->queue.lock, flags))
+	if (!may_try_lock() || !spin_trylock_irqsave(&keyed->queue.lock, flags))
 		return 0;
 	ki = kwq_keyed_find(keyed, key);
 	if (ki && ki->item.state & KWQ_ITEM_DIRTY) {
 		ret = kwq_core_coalesce(&keyed->queue.core, &ki->item);
-		ki->is_added = true;
+		ki->is_added |= ret > 0 && keyed->changes;
+		trace_kwq_coalesce(&keyed->queue, &ki->item, ret);
 	}
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 	return ret;
@@ -191,24 +180,27 @@ static int check_options(const struct kwq_key_options *options)
 
 	if (!(options->flags & KWQ_ADD_GROUP) && options->group_len)
 		return -EINVAL;
-	if (!has_value && (options->value_len || options->is_set ||
-			   options->flags & KWQ_ADD_KEEP_VALUE))
+	if (!has_value && (options->value_len || options->flags & KWQ_ADD_KEEP_VALUE))
 		return -EINVAL;
-	if (options->value_len > KWQ_VALUE_MAX)
+	if (options->is_set && (!options->value_len || options->flags & KWQ_ADD_KEEP_VALUE))
+		return -EINVAL;
+	if (options->value_len > (options->is_set ? KWQ_SET_MAX : KWQ_VALUE_MAX))
 		return -EMSGSIZE;
 	return kwq_check_add(&checked);
 }
 
 /*
- * The bits of the value that an item has. They may be those of a run that will fail, so they stay
- * until the item is done.
+ * Adds the bits of the value that an item has now. They may be those of a run that will fail, so
+ * they stay until the item is done. A former try of this add may have found others.
  */
-static void join_sets(struct kwq_keyed *keyed, const struct kwq_key *key, struct kwq_value *value)
+static void join_sets(struct kwq_keyed *keyed, const struct kwq_key *key,
+		      const struct kwq_key_options *options, struct kwq_value *value)
 {
 	struct kwq_keyed_item *ki = kwq_keyed_find(keyed, key);
 	const struct kwq_value *old;
 	u32 i;
 
+	memcpy(value->bytes, options->value, value->len);
 	if (!ki || kwq_item_is_idle(&ki->item) || !keyed->limits.values)
 		return;
 	old = kwq_value_slot(keyed, ki)[KWQ_VALUE];
@@ -229,8 +221,8 @@ static int add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	add = add_options_of(options);
 	if (!extras->flags)
 		return kwq_keyed_add_locked(keyed, key, &add, now, stock);
-	if (options->is_set && extras->value)
-		join_sets(keyed, key, extras->value);
+	if (options->is_set)
+		join_sets(keyed, key, options, extras->value);
 	return kwq_keyed_add_with_locked(keyed, key, &add, extras, now, stock);
 }
 
@@ -291,43 +283,71 @@ static int add_with(struct kwq_handle *handle, const struct kwq_key *key,
 	}
 	if (!ret)
 		ret = add(handle, key, options, &extras, stock, nr);
+	/* What is charged for this value must not count for the next one. */
+	if (stock->value_bytes)
+		kwq_stock_free(stock, handle->keyed);
 	kvfree(extras.value);
 	if (bytes)
 		kwq_quota_uncharge_call(handle, bytes);
 	return ret;
 }
 
-static void count_refused(struct kwq_handle *handle, int ret)
+/* data_race(): it becomes true once, at any moment. */
+static bool is_gone(const struct kwq_keyed *keyed)
+{
+	return !data_race(keyed->nr_handles) &&
+	       (!*keyed->queue.name || READ_ONCE(keyed->unlinked));
+}
+
+/* Why no add can succeed any more, or 0. */
+static int refusal(const struct kwq_key_queue *keys, const struct kwq_handle *handle)
+{
+	if (is_gone(keys->handle->keyed))
+		return -ENOENT;
+	if (kwq_front_is_shut_down(handle->front) || kwq_shutting_down(&handle->keyed->queue))
+		return -ESHUTDOWN;
+	return 0;
+}
+
+static int counted(const struct kwq_handle *handle, int ret)
 {
 	if (ret < 0)
-		atomic64_inc(&handle->keyed->refused);
+		atomic_long_inc(&handle->keyed->refused);
+	return ret;
+}
+
+/* @nr as for add() */
+static int carry_out_add(struct kwq_key_queue *keys, struct kwq_handle *handle,
+			 struct kwq_record *record, struct kwq_stock *stock, u32 nr)
+{
+	struct kwq_key_options *options = NULL;
+	struct kwq_key key = {
+		.bytes = record->bytes,
+		.len = record->key_len,
+		.hash = record->hash,
+	};
+
+	if (record->has_options) {
+		options = (void *)record + size_with_key(record->key_len);
+		options->group = options + 1;
+		options->value = options->group + options->group_len;
+	}
+	return refusal(keys, handle) ?: add_with(handle, &key, options, stock, nr);
 }
 
 /* Carries out the first record. Returns false if there is none that is ready. */
-static bool carry_out_one(struct kwq_key_queue *keys, struct kwq_stock *stock)
+static bool carry_out_one(struct kwq_key_queue *keys, struct kwq_handle *handle,
+			  struct kwq_stock *stock)
 {
-	struct record *record = record_at(keys, keys->tail);
-	struct kwq_handle *handle = kwq_handle_for_adds(keys->handle);
-	u32 state = smp_load_acquire(&record->size); /* pairs with the release of commit() */
-	u32 size = state & ~(IS_READY | IS_PADDING);
-	struct kwq_key_options *options = NULL;
-	struct kwq_key key;
+	struct kwq_record *record = record_at(keys, keys->tail);
+	u32 state = smp_load_acquire(&record->size); /* pairs with the release of its writer */
+	u32 size = state & ~(IS_READY | IS_PADDING), nr;
 
 	if (!state)
 		return false;
 	if (!(state & IS_PADDING)) {
-		key = (struct kwq_key) {
-			.bytes = record->bytes,
-			.len = record->key_len,
-			.hash = record->hash,
-		};
-		if (record->has_options) {
-			options = options_of(record);
-			options->group = options + 1;
-			options->value = options->group + options->group_len;
-		}
-		count_refused(handle, add_with(handle, &key, options, stock,
-					       (READ_ONCE(keys->head) - keys->tail) / size));
+		nr = (READ_ONCE(keys->head) - keys->tail) / size;
+		counted(handle, carry_out_add(keys, handle, record, stock, nr));
 	}
 	take(keys, record, size);
 	return true;
@@ -337,12 +357,15 @@ static void carry_out(struct work_struct *work)
 {
 	struct kwq_key_queue *keys = container_of(work, struct kwq_key_queue, work);
 	struct mem_cgroup *before = set_active_memcg(keys->memcg);
+	/* For all of them, because the stock is for one queue. */
+	struct kwq_handle *handle = kwq_handle_for_adds(keys->handle);
+	ktime_t begun = ktime_get();
 	struct kwq_stock stock = {};
 
 	smp_store_mb(keys->is_called, false);
-	while (carry_out_one(keys, &stock))
-		cond_resched();
-	kwq_stock_empty(&stock, kwq_handle_for_adds(keys->handle)->keyed);
+	while (carry_out_one(keys, handle, &stock))
+		kwq_rest_if_due(&begun);
+	kwq_stock_empty(&stock, handle->keyed);
 	set_active_memcg(before);
 }
 
@@ -351,21 +374,25 @@ static void call_worker(struct irq_work *call)
 	queue_work(kwq_unbound_wq(), &container_of(call, struct kwq_key_queue, call)->work);
 }
 
-/* A hold counts as no handle of the queue, so @nr_handles are those of programs. */
-static void count_handles(struct kwq_keyed *keyed, int nr)
+/* A hold counts as no handle of the queue and its outbox, so @nr_handles are those of programs. */
+static void count_handles(const struct kwq_handle *handle, int nr)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&keyed->queue.lock, flags);
-	keyed->nr_handles += nr;
-	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+	for (; handle; handle = handle->outbox) {
+		spin_lock_irqsave(&handle->keyed->queue.lock, flags);
+		handle->keyed->nr_handles += nr;
+		spin_unlock_irqrestore(&handle->keyed->queue.lock, flags);
+	}
 }
 
-/* data_race(): it becomes true once, at any moment. */
-static bool is_gone(const struct kwq_keyed *keyed)
+/* U9: a queue that passes its adds on does not widen the rights of its descriptors. */
+static bool may_add(const struct kwq_handle *handle)
 {
-	return !data_race(keyed->nr_handles) &&
-	       (!*keyed->queue.name || READ_ONCE(keyed->unlinked));
+	for (; handle; handle = handle->outbox)
+		if (!(handle->rights & KWQ_RIGHT_WRITE))
+			return false;
+	return true;
 }
 
 /**
@@ -379,32 +406,34 @@ static bool is_gone(const struct kwq_keyed *keyed)
 struct kwq_key_queue *kwq_key_queue_open(struct kwq_keyed *keyed, u32 rights)
 {
 	struct kwq_key_queue *keys;
-	int err = -ENOMEM;
+	int err;
 
+	might_sleep();
 	keys = kzalloc(sizeof(*keys), GFP_KERNEL_ACCOUNT);
 	if (!keys)
 		return ERR_PTR(-ENOMEM);
 	keys->handle = kwq_handle_open(keyed, rights & KWQ_RIGHT_WRITE);
-	if (IS_ERR(keys->handle))
+	err = PTR_ERR_OR_ZERO(keys->handle);
+	if (err)
 		goto free_keys;
 	err = -EBADF;
-	if (!(kwq_handle_for_adds(keys->handle)->rights & KWQ_RIGHT_WRITE))
+	if (!may_add(keys->handle))
 		goto close_handle;
 	err = -EDQUOT;
-	if (!kwq_quota_charge_call(keys->handle, RING_BYTES))
+	if (!kwq_quota_charge_call(keys->handle, KWQ_RING_BYTES))
 		goto close_handle;
 	err = -ENOMEM;
-	keys->ring = kvzalloc(RING_BYTES, GFP_KERNEL_ACCOUNT);
+	keys->ring = kvzalloc(KWQ_RING_BYTES, GFP_KERNEL_ACCOUNT);
 	if (!keys->ring)
 		goto uncharge;
 	keys->memcg = get_mem_cgroup_from_mm(current->mm);
 	init_irq_work(&keys->call, call_worker);
 	INIT_WORK(&keys->work, carry_out);
-	count_handles(keyed, -1);
+	count_handles(keys->handle, -1);
 	return keys;
 
 uncharge:
-	kwq_quota_uncharge_call(keys->handle, RING_BYTES);
+	kwq_quota_uncharge_call(keys->handle, KWQ_RING_BYTES);
 close_handle:
 	kwq_handle_close(keys->handle);
 free_keys:
@@ -432,34 +461,46 @@ EXPORT_SYMBOL_GPL(kwq_key_queue_get_by_name);
 
 void kwq_key_queue_put(struct kwq_key_queue *keys)
 {
+	might_sleep();
 	irq_work_sync(&keys->call);
 	flush_work(&keys->work);
 	kvfree(keys->ring);
-	kwq_quota_uncharge_call(keys->handle, RING_BYTES);
+	kwq_quota_uncharge_call(keys->handle, KWQ_RING_BYTES);
 	mem_cgroup_put(keys->memcg);
-	count_handles(keys->handle->keyed, 1);
+	count_handles(keys->handle, 1);
 	kwq_handle_close(keys->handle);
 	kfree(keys);
 }
 EXPORT_SYMBOL_GPL(kwq_key_queue_put);
 
-static int add_key(struct kwq_key_queue *keys, struct kwq_handle *handle, struct kwq_key *key,
-		   const struct kwq_key_options *options)
+/* As an add by the worker: who is about to add pays no memory. */
+static int add_now_with(struct kwq_key_queue *keys, struct kwq_handle *handle,
+			const struct kwq_key *key, const struct kwq_key_options *options)
 {
+	struct mem_cgroup *before;
 	struct kwq_stock stock = {};
 	int ret;
 
-	if (is_gone(keys->handle->keyed))
-		return -ENOENT;
-	if (kwq_front_is_shut_down(handle->front) || kwq_shutting_down(&handle->keyed->queue))
-		return -ESHUTDOWN;
-	kwq_key_hash(key);
-	if (options && options->may_sleep) {
-		ret = add_with(handle, key, options, &stock, 1);
-		kwq_stock_empty(&stock, handle->keyed);
+	might_sleep();
+	before = set_active_memcg(keys->memcg);
+	ret = add_with(handle, key, options, &stock, 1);
+	kwq_stock_empty(&stock, handle->keyed);
+	set_active_memcg(before);
+	return ret;
+}
+
+static int add_key(struct kwq_key_queue *keys, struct kwq_handle *handle, struct kwq_key *key,
+		   const struct kwq_key_options *options)
+{
+	int ret = refusal(keys, handle);
+
+	if (ret)
 		return ret;
-	}
-	ret = options && options->flags ? 0 : try_coalesce(handle->keyed, key);
+	kwq_key_hash(key);
+	if (options && options->may_sleep)
+		return add_now_with(keys, handle, key, options);
+	if (!options || !options->flags)
+		ret = try_coalesce(handle->keyed, key);
 	return ret ?: post(keys, key, options);
 }
 
@@ -474,9 +515,6 @@ int kwq_add_key(struct kwq_key_queue *keys, const void *bytes, size_t len,
 		ret = -EINVAL;
 	else if (len > KWQ_KEY_MAX)
 		ret = -EMSGSIZE;
-	if (!ret)
-		ret = add_key(keys, handle, &key, options);
-	count_refused(handle, ret);
-	return ret;
+	return counted(handle, ret ?: add_key(keys, handle, &key, options));
 }
 EXPORT_SYMBOL_GPL(kwq_add_key);
