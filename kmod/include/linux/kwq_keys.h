@@ -17,8 +17,8 @@
  * What is posted has 64 KiB of memory, of which an add may use KWQ_POSTED_BYTES_MAX and a little. So a
  * driver that posts more adds than the worker can take meanwhile is refused with -ENOBUFS. Refusals
  * of both kinds, those that the driver was told of and those of the worker, count in
- * &kwq_stat.refused of the queue. So the calls of a driver are as many as the queue's adds, coalesced
- * adds and refused adds together.
+ * &kwq_stat.refused of the queue. So calls without a delay are as many as the queue's adds, coalesced
+ * adds and refused adds together, and none is lost unseen.
  *
  * No add waits until it is kept, even if the queue has KWQ_CREATE_SYNC.
  */
