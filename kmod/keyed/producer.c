@@ -23,7 +23,7 @@
  * into the end of the ring has a padding before it, which is reserved with it in one step.
  *
  * The worker clears @is_called before it looks, and a writer sets it after it has marked its record.
- * So one of the two sees the other.
+ * So one of the two sees the other. selftests/models/spin/ring.pml searches all of their orders.
  */
 #include <kunit/visibility.h>
 #include <linux/err.h>
