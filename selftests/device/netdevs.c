@@ -222,7 +222,7 @@ static void make_devices(void)
 	}
 }
 
-/* Flaps all devices while @each is called, and leaves them up. */
+/* Flaps all devices, and leaves them up. */
 static void flap(int socket)
 {
 	char name[16];
@@ -367,7 +367,7 @@ TEST_F(netdevs, other_namespace_is_not_seen)
 /* The parameter of the module names a queue, in the namespace of whoever loads it. */
 TEST_F(netdevs, queue_with_a_name)
 {
-	int q = q_create(self->dev, NAMED, 0, O_RDWR | O_CLOEXEC, 0600);
+	int q = q_create(self->dev, NAMED, 0, O_CLOEXEC, 0600);
 	struct kwq_stat stat;
 
 	ASSERT_LE(0, q);
@@ -383,7 +383,7 @@ TEST_F(netdevs, queue_with_a_name)
 	/* Its name keeps it. */
 	close(q);
 	delete_device("kwqn0");
-	q = q_open(self->dev, NAMED, O_RDWR | O_CLOEXEC);
+	q = q_open(self->dev, NAMED, O_CLOEXEC);
 	ASSERT_LE(0, q);
 	expect_device(_metadata, q, "kwqn0");
 	check_events(_metadata, q, adds());

@@ -705,6 +705,45 @@ static void queue_without_handles_is_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, add(t, "b", NULL), KWQ_POSTED);
 }
 
+/* Becomes a user without capabilities. Ends by undo_user(). */
+static const struct cred *become_alice(struct kunit *test, struct cred **cred)
+{
+	*cred = prepare_creds();
+	KUNIT_ASSERT_NOT_NULL(test, *cred);
+	(*cred)->fsuid = KUIDT_INIT(ALICE);
+	(*cred)->cap_effective = CAP_EMPTY_SET;
+	return override_creds(*cred);
+}
+
+static void undo_user(const struct cred *old, struct cred *cred)
+{
+	revert_creds(old);
+	put_cred(cred);
+}
+
+static void mode_of_a_queue_decides(struct kunit *test)
+{
+	static const char name[] = "kwq-producer-test";
+	struct kwq_keyed *keyed = kwq_keyed_create(name, KWQ_CLOCK_MANUAL, &roomy);
+	struct kwq_key_queue *keys;
+	const struct cred *old;
+	struct cred *cred;
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, keyed);
+	keyed->mode = 0640;
+	KUNIT_EXPECT_EQ(test, kwq_names_add(keyed), 0);
+	old = become_alice(test, &cred);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(kwq_key_queue_get_by_name(name)), -EACCES);
+	keyed->mode = 0620;
+	keys = kwq_key_queue_get_by_name(name);
+	undo_user(old, cred);
+	KUNIT_EXPECT_FALSE(test, IS_ERR(keys));
+	if (!IS_ERR(keys))
+		kwq_key_queue_put(keys);
+	KUNIT_EXPECT_EQ(test, kwq_names_unlink(name), 0);
+	kwq_keyed_put(keyed);
+}
+
 static void queue_with_a_name_stays(struct kunit *test)
 {
 	static const char name[] = "kwq-producer-test";
@@ -884,17 +923,14 @@ static void ring_counts_in_a_quota(struct kunit *test)
 		.value = "value",
 		.value_len = 5,
 	};
-	struct cred *cred = prepare_creds();
 	struct kwq_key_queue *keys[20];
 	const struct cred *old;
 	struct kwq_quota *quota;
+	struct cred *cred;
 	s64 bytes;
 	int nr;
 
-	KUNIT_ASSERT_NOT_NULL(test, cred);
-	cred->fsuid = KUIDT_INIT(ALICE);
-	cred->cap_effective = CAP_EMPTY_SET;
-	old = override_creds(cred);
+	old = become_alice(test, &cred);
 	quota = kwq_quota_get(current_user_ns(), current_fsuid(), KWQ_QUOTA_CALLS);
 	bytes = atomic64_read(&quota->bytes);
 	for (nr = 0; nr < ARRAY_SIZE(keys); nr++) {
@@ -902,8 +938,7 @@ static void ring_counts_in_a_quota(struct kunit *test)
 		if (IS_ERR(keys[nr]))
 			break;
 	}
-	revert_creds(old);
-	put_cred(cred);
+	undo_user(old, cred);
 
 	KUNIT_EXPECT_GT(test, nr, 1);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&quota->bytes), bytes + nr * KWQ_RING_BYTES);
@@ -939,6 +974,7 @@ static struct kunit_case producer_cases[] = {
 	KUNIT_CASE_SLOW(every_add_is_counted_once),
 	KUNIT_CASE(hold_is_no_handle),
 	KUNIT_CASE(queue_without_handles_is_gone),
+	KUNIT_CASE(mode_of_a_queue_decides),
 	KUNIT_CASE(queue_with_a_name_stays),
 	KUNIT_CASE(shut_down_refuses),
 	KUNIT_CASE(outbox_gets_the_adds),
