@@ -22,8 +22,8 @@
  * cannot be preempted meanwhile, because all others would wait for it. A record that does not fit
  * into the end of the ring has a padding before it, which is reserved with it in one step.
  *
- * The worker clears @is_called before it looks, and a writer sets it after it has marked its record.
- * So one of the two sees the other. selftests/models/spin/ring.pml searches all of their orders.
+ * The worker clears @is_called before it looks, and a writer sets it after it has marked its
+ * record. So one of the two sees the other. selftests/models/spin/ring.pml searches all orders.
  */
 #include <kunit/visibility.h>
 #include <linux/err.h>
@@ -55,7 +55,7 @@ VISIBLE_IF_KUNIT struct kwq_record *kwq_record_reserve(struct kwq_key_queue *key
 	u32 padding;
 
 	do {
-		/* Pairs with the release of take(). In this order, @tail is never beyond @head. */
+		/* Pairs with the release of take(). In this order @tail is never beyond @head. */
 		tail = smp_load_acquire(&keys->tail);
 		head = READ_ONCE(keys->head);
 		left = KWQ_RING_BYTES - head % KWQ_RING_BYTES;
@@ -63,6 +63,7 @@ VISIBLE_IF_KUNIT struct kwq_record *kwq_record_reserve(struct kwq_key_queue *key
 		if (head - tail + padding + size > KWQ_RING_BYTES)
 			return NULL;
 	} while (cmpxchg(&keys->head, head, head + padding + size) != head);
+	/* Until then it was 0. Pairs with the acquire of carry_out_one(). */
 	if (padding)
 		smp_store_release(&record_at(keys, head)->size, padding | IS_READY | IS_PADDING);
 	return record_at(keys, head + padding);
@@ -72,8 +73,9 @@ VISIBLE_IF_KUNIT struct kwq_record *kwq_record_reserve(struct kwq_key_queue *key
 VISIBLE_IF_KUNIT void kwq_record_commit(struct kwq_key_queue *keys, struct kwq_record *record,
 					u32 size)
 {
+	/* After all bytes of the record. Pairs with the acquire of carry_out_one(). */
 	smp_store_release(&record->size, size | IS_READY);
-	/* Fully ordered after it, as carry_out() does it in the other order. */
+	/* Fully ordered after it. Pairs with the barrier of carry_out(). */
 	if (!xchg(&keys->is_called, true))
 		irq_work_queue(&keys->call);
 }
@@ -82,6 +84,7 @@ VISIBLE_IF_KUNIT void kwq_record_commit(struct kwq_key_queue *keys, struct kwq_r
 static void take(struct kwq_key_queue *keys, struct kwq_record *record, u32 size)
 {
 	memset(record, 0, size);
+	/* After the bytes are 0. Pairs with the acquire of kwq_record_reserve(). */
 	smp_store_release(&keys->tail, keys->tail + size);
 }
 
@@ -137,7 +140,7 @@ static bool may_try_lock(void)
 	/* Its spinlock_t is a mutex, of which not even a trylock is allowed everywhere. */
 	if (IS_ENABLED(CONFIG_PREEMPT_RT))
 		return preemptible();
-	/* One processor alone gets each lock that it tries, even if it is held: without interrupts. */
+	/* A kernel for one processor gets each lock that it tries, even if that is held. */
 	return IS_ENABLED(CONFIG_SMP) || !(in_nmi() || irqs_disabled());
 }
 
@@ -292,9 +295,9 @@ static int add_with(struct kwq_handle *handle, const struct kwq_key *key,
 	return ret;
 }
 
-/* data_race(): it becomes true once, at any moment. */
 static bool is_gone(const struct kwq_keyed *keyed)
 {
+	/* data_race(): it becomes true once, at any moment. */
 	return !data_race(keyed->nr_handles) &&
 	       (!*keyed->queue.name || READ_ONCE(keyed->unlinked));
 }
@@ -340,7 +343,7 @@ static bool carry_out_one(struct kwq_key_queue *keys, struct kwq_handle *handle,
 			  struct kwq_stock *stock)
 {
 	struct kwq_record *record = record_at(keys, keys->tail);
-	u32 state = smp_load_acquire(&record->size); /* pairs with the release of its writer */
+	u32 state = smp_load_acquire(&record->size); /* pairs with the releases of its writer */
 	u32 size = state & ~(IS_READY | IS_PADDING), nr;
 
 	if (!state)
@@ -362,6 +365,7 @@ static void carry_out(struct work_struct *work)
 	ktime_t begun = ktime_get();
 	struct kwq_stock stock = {};
 
+	/* Before the sizes of records are read. Pairs with the xchg() of kwq_record_commit(). */
 	smp_store_mb(keys->is_called, false);
 	while (carry_out_one(keys, handle, &stock))
 		kwq_rest_if_due(&begun);

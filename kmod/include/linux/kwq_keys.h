@@ -14,11 +14,11 @@
  * worker soon afterwards, because it needs memory and wakes a getter, which not every context may.
  * A caller that may sleep says so by @may_sleep, and then has the result of the add itself.
  *
- * What is posted has 64 KiB of memory, of which an add may use KWQ_POSTED_BYTES_MAX and a little. So a
- * driver that posts more adds than the worker can take meanwhile is refused with -ENOBUFS. Refusals
- * of both kinds, those that the driver was told of and those of the worker, count in
- * &kwq_stat.refused of the queue. So calls without a delay are as many as the queue's adds, coalesced
- * adds and refused adds together, and none is lost unseen.
+ * What is posted has 64 KiB of memory, of which an add may use KWQ_POSTED_BYTES_MAX and a little.
+ * So a driver that posts more adds than the worker can take meanwhile is refused with -ENOBUFS.
+ * Refusals of both kinds, those that the driver was told of and those of the worker, count in
+ * &kwq_stat.refused of the queue. So calls without a delay are as many as the queue's adds,
+ * coalesced adds and refused adds together, and none is lost unseen.
  *
  * No add waits until it is kept, even if the queue has KWQ_CREATE_SYNC.
  */
@@ -44,16 +44,16 @@ struct kwq_key_queue;
  * @flags: KWQ_ADD_* bits, in the combinations that &struct kwq_add_entry allows, without
  *	KWQ_ADD_NOTE and KWQ_ADD_TOKEN
  * @priority: with KWQ_ADD_PRIORITY, KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX; else 0
- * @time: ns; with KWQ_ADD_AFTER a delay, with KWQ_ADD_AT a time on the queue's clock as the first time
- *	namespace shows it; else 0
+ * @time: ns; with KWQ_ADD_AFTER a delay, with KWQ_ADD_AT a time on the queue's clock, as the first
+ *	time namespace shows it; else 0
  * @at_most: with KWQ_ADD_AT_MOST, ns from the first add of this wait; else 0
  * @value: with KWQ_ADD_VALUE, the value
  * @group: with KWQ_ADD_GROUP, the name of the group
  * @value_len: bytes of @value, up to KWQ_VALUE_MAX. 0 takes the key's value away
  * @group_len: bytes of @group, up to KWQ_GROUP_MAX. 0 takes the key out of its group
- * @is_set: the value is a set of bits, in 1 to KWQ_SET_MAX bytes, and without KWQ_ADD_KEEP_VALUE. If
- *	the key has a value of the same length, the new one gets its bits, too. A run that has begun
- *	leaves them there, in case it fails, until it is done
+ * @is_set: the value is a set of bits, in 1 to KWQ_SET_MAX bytes, and without KWQ_ADD_KEEP_VALUE.
+ *	If the key has a value of the same length, the new one gets its bits, too. A run that has
+ *	begun leaves them there, in case it fails, until it is done
  * @may_sleep: the caller is a process that may sleep, and wants the result of the add. The add
  *	overtakes those that are posted
  */
@@ -75,10 +75,10 @@ struct kwq_key_options {
  * @fd: a descriptor of the calling process, with the write right
  *
  * The driver's adds have the rights of the descriptor, and their memory counts as that of any add:
- * for the owner of the queue, and in the memory cgroup of the caller of this function. What is posted
- * counts for the caller's user. Unlike a descriptor the hold does not keep the queue in use: once no
- * program has it open, and it has no name, adds are refused. But its memory is free only after
- * kwq_key_queue_put().
+ * for the owner of the queue, and in the memory cgroup of the caller of this function. What is
+ * posted counts for the caller's user. Unlike a descriptor the hold does not keep the queue in use:
+ * once no program has it open, and it has no name, adds are refused. But its memory is free only
+ * after kwq_key_queue_put().
  *
  * Context: process; may sleep.
  * Return: the queue, for kwq_key_queue_put(); or an ERR_PTR(): -EBADF (no descriptor, or without
