@@ -48,6 +48,7 @@
 #include "keyed/stat.c"
 #include "keyed/names.c"
 #include "keyed/handle.c"
+#include "keyed/producer.c"
 #include "device/entries.c"
 #include "device/batch.c"
 #include "device/extras.c"

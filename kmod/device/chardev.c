@@ -233,6 +233,23 @@ static int copy_in_config(struct kwq_limiter_config **config,
 	return 0;
 }
 
+struct kwq_key_queue *kwq_key_queue_get(int fd)
+{
+	struct kwq_key_queue *keys = ERR_PTR(-EINVAL);
+	struct file *file = fget(fd);
+	struct kwq_handle *handle;
+
+	if (!file)
+		return ERR_PTR(-EBADF);
+	if (file->f_op == &queue_fops) {
+		handle = file->private_data;
+		keys = kwq_key_queue_open(handle->keyed, handle->rights);
+	}
+	fput(file);
+	return keys;
+}
+EXPORT_SYMBOL_GPL(kwq_key_queue_get);
+
 static enum kwq_clock clock_of(s32 clockid)
 {
 	switch (clockid) {

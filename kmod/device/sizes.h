@@ -37,7 +37,7 @@ KWQ_FIRST_SIZE(kwq_add_extra, 56);
 KWQ_FIRST_SIZE(kwq_got_extra, 16);
 KWQ_FIRST_SIZE(kwq_shut_down_args, 8);
 KWQ_FIRST_SIZE(kwq_drain_args, 32);
-KWQ_FIRST_SIZE(kwq_stat, 936);
+KWQ_FIRST_SIZE(kwq_stat, 944);
 KWQ_FIRST_SIZE(kwq_pause_args, 16);
 KWQ_FIRST_SIZE(kwq_resume_args, 8);
 KWQ_FIRST_SIZE(kwq_histogram, 104);

@@ -9,14 +9,17 @@
 
 #include <linux/atomic.h>
 #include <linux/cred.h>
+#include <linux/irq_work.h>
 #include <linux/kref.h>
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
+#include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
 #include <linux/uidgid.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <linux/kwq_keys.h>
 #include "core/line.h"
 #include "queue/queue.h"
 #include "table.h"
@@ -312,6 +315,8 @@ struct kwq_sync {
  * @owes: L: KWQ_OWES_* bits, for the next unlock
  * @adders: adds that wait for room, each of them exclusive; used with the lock held
  * @adders_may_fit: L: one of @adders may find room now
+ * @refused: adds of drivers that were refused (K12). An NMI may count one, so it is no atomic64_t,
+ *	which is a spinlock on some machines
  * @board: L: the board; NULL before a program asks for it; constant after that, and then also read
  *	without the lock
  * @changes: what is known of changes; NULL in a queue without them; constant
@@ -363,6 +368,7 @@ struct kwq_keyed {
 	struct list_head leases;
 	ktime_t term;
 	wait_queue_head_t adders;
+	atomic_long_t refused;
 	struct kwq_keyed_board *board;
 	struct kwq_changes *changes;
 	struct kwq_keyed_groups *groups;
@@ -1235,6 +1241,59 @@ void kwq_handout_abandon(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, kti
 void kwq_handout_revoke(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 void kwq_handout_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 bool kwq_handouts_expire(struct kwq_keyed *keyed, ktime_t now);
+
+/* producer.c */
+
+/* With keys of 16 bytes that is room for 2,048 adds. */
+#define KWQ_RING_BYTES		SZ_64K
+
+/**
+ * struct kwq_record - an add that is posted, in the ring of a &struct kwq_key_queue
+ * @size: bytes of the record, a multiple of 8, and bits of its state; 0 until it is ready
+ * @hash: hash of the key
+ * @key_len: length of the key
+ * @has_options: it has options. They are behind the key, and behind them the name of the group and
+ *	the value
+ * @bytes: the key
+ */
+struct kwq_record {
+	u32 size;
+	u32 hash;
+	u16 key_len;
+	bool has_options;
+	u8 bytes[];
+};
+
+/* A bit of @size of a record that only fills the ring. */
+#define KWQ_RECORD_IS_PADDING	BIT(1)
+
+/**
+ * struct kwq_key_queue - the queue of a program, held by a driver
+ * @handle: with the rights and the quotas of who gave it; not among &kwq_keyed.nr_handles
+ * @memcg: the memory cgroup of who gave it; NULL for none
+ * @ring: KWQ_RING_BYTES of records
+ * @head: bytes that were reserved so far
+ * @tail: bytes that were taken so far; written by the worker
+ * @is_called: the worker will look at all that is ready now
+ * @call: queues @work, from a context that may not do so itself
+ * @work: carries out what is posted
+ */
+struct kwq_key_queue {
+	struct kwq_handle *handle;
+	struct mem_cgroup *memcg;
+	void *ring;
+	unsigned long head;
+	unsigned long tail;
+	bool is_called;
+	struct irq_work call;
+	struct work_struct work;
+};
+
+struct kwq_key_queue *kwq_key_queue_open(struct kwq_keyed *keyed, u32 rights);
+#if IS_ENABLED(CONFIG_KUNIT)
+struct kwq_record *kwq_record_reserve(struct kwq_key_queue *keys, u32 size);
+void kwq_record_commit(struct kwq_key_queue *keys, struct kwq_record *record, u32 size);
+#endif
 
 /* names.c */
 int kwq_names_register(void);

@@ -53,6 +53,7 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 			     (keyed->outbox ? KWQ_CREATE_OUTBOX : 0);
 	stat->clockid = keyed->queue.clock == KWQ_CLOCK_MANUAL ?
 			KWQ_CLOCK_ID_MANUAL : kwq_timer_clockid(&keyed->queue);
+	stat->refused = atomic_long_read(&keyed->refused);
 	strscpy(stat->name, keyed->queue.name, sizeof(stat->name));
 	if (READ_ONCE(keyed->unlinked))
 		stat->state |= KWQ_STATE_UNLINKED;

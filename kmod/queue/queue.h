@@ -177,6 +177,7 @@ void kwq_call_work_item(struct kwq_queue *queue);
 void kwq_wake_again(struct kwq_queue *queue);
 void kwq_leave_timer(struct kwq_queue *queue);
 int kwq_timers_begin(void);
+void kwq_rest_if_due(ktime_t *begun);
 void kwq_timers_end(void);
 
 /**

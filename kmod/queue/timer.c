@@ -106,12 +106,25 @@ static void take_turn_and_go_on(struct kwq_queue *queue, bool was_behind)
 		leave_to_work_item(queue);
 }
 
-/*
- * The queues that are behind take turns, until none is.
+/**
+ * kwq_rest_if_due() - let other tasks run, in a work item that may go on for long
+ * @begun: in and out: when it began to work without a rest
  *
  * A task that works for long would keep the processor for a slice of the scheduler's, which is
  * longer than other tasks should wait (O8). So it sleeps in between.
+ *
+ * Context: process; may sleep.
  */
+void kwq_rest_if_due(ktime_t *begun)
+{
+	cond_resched();
+	if (ktime_get() - *begun < WORKS_NS)
+		return;
+	usleep_range(RESTS_US, 2 * RESTS_US);
+	*begun = ktime_get();
+}
+
+/* The queues that are behind take turns, until none is. */
 static void catch_up(struct work_struct *work)
 {
 	struct kwq_queue *queue, *next;
@@ -121,11 +134,7 @@ static void catch_up(struct work_struct *work)
 	while ((first = llist_del_all(&queues_behind))) {
 		llist_for_each_entry_safe(queue, next, llist_reverse_order(first), behind) {
 			take_turn_and_go_on(queue, true);
-			cond_resched();
-			if (ktime_get() - begun < WORKS_NS)
-				continue;
-			usleep_range(RESTS_US, 2 * RESTS_US);
-			begun = ktime_get();
+			kwq_rest_if_due(&begun);
 		}
 	}
 }

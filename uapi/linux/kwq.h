@@ -1302,6 +1302,8 @@ struct kwq_histogram {
  *		or are closed. So workers that have nothing to do are counted.
  * @term:	when all hand-outs end or have ended, on the queue's clock; KWQ_NO_DEADLINE for
  *		never: see TERM.
+ * @refused:	adds of drivers that were refused, at once or later: see kwq_add_key() of the kernel.
+ *		Errors of ADD do not count here, because each program learns of its own.
  */
 struct kwq_stat {
 	__u32 size;
@@ -1359,6 +1361,7 @@ struct kwq_stat {
 	__u32 followers;
 	__u32 getters;
 	__u64 term;
+	__u64 refused;
 };
 
 /** define KWQ_BOARD_KEY_MAX - the longest key on a board, in bytes */

@@ -588,6 +588,7 @@ type statArgs struct {
 	followers      uint32
 	getters        uint32
 	term           uint64
+	refused        uint64
 }
 
 type boardSlot struct {
