@@ -58,12 +58,12 @@ static int chunk_init(struct chunk *chunk, const struct kwq_batch *batch, u32 ma
 	hashes = chunk->max_key_bytes ? chunk->max_entries * sizeof(u32) : 0;
 	chunk->size = entries + results + hashes + chunk->max_key_bytes;
 	if (!adds)
-		kwq_quota_count_call(handle, kwq_bytes_of_kmalloc(chunk->size));
-	else if (!kwq_quota_charge_call(handle, kwq_bytes_of_kmalloc(chunk->size)))
+		kwq_quota_charge_anyway(handle->quota, kwq_bytes_of_kmalloc(chunk->size));
+	else if (!kwq_quota_charge(handle->quota, kwq_bytes_of_kmalloc(chunk->size)))
 		return -EDQUOT;
 	mem = kmalloc(chunk->size, GFP_KERNEL_ACCOUNT);
 	if (!mem) {
-		kwq_quota_uncharge_call(handle, kwq_bytes_of_kmalloc(chunk->size));
+		kwq_quota_uncharge(handle->quota, kwq_bytes_of_kmalloc(chunk->size));
 		return -ENOMEM;
 	}
 	chunk->entries = mem;
@@ -76,7 +76,7 @@ static int chunk_init(struct chunk *chunk, const struct kwq_batch *batch, u32 ma
 static void chunk_free(struct chunk *chunk, const struct kwq_handle *handle)
 {
 	kfree(chunk->entries);
-	kwq_quota_uncharge_call(handle, kwq_bytes_of_kmalloc(chunk->size));
+	kwq_quota_uncharge(handle->quota, kwq_bytes_of_kmalloc(chunk->size));
 }
 
 /**
@@ -747,7 +747,7 @@ static __always_inline void next_free(struct next *next, const struct kwq_handle
 {
 	if (likely(!next->keys))
 		return;
-	kwq_quota_uncharge_call(handle, kwq_bytes_of_kmalloc(next->size));
+	kwq_quota_uncharge(handle->quota, kwq_bytes_of_kmalloc(next->size));
 	kfree(next->keys);
 }
 
@@ -765,7 +765,7 @@ static noinline int get_long(struct kwq_handle *handle, struct next *next, u32 r
 	next->size = min_t(u32, room, buffer->more ? KWQ_KEY_MAX + KWQ_GROUP_MAX : KWQ_KEY_MAX);
 	next->keys = kmalloc(next->size, GFP_KERNEL_ACCOUNT);
 	if (next->keys)
-		kwq_quota_count_call(handle, kwq_bytes_of_kmalloc(next->size));
+		kwq_quota_charge_anyway(handle->quota, kwq_bytes_of_kmalloc(next->size));
 	buffer->keys = next->keys;
 	buffer->max_key_bytes = next->keys ? next->size : 0;
 	buffer->longest = 0;
@@ -985,7 +985,7 @@ int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batc
 		return ret;
 	if (request->slots) {
 		most = min_t(u32, most, VALUES_PER_HOLD);
-		if (!kwq_quota_charge_call(handle, VALUE_BYTES_PER_HOLD)) {
+		if (!kwq_quota_charge(handle->quota, VALUE_BYTES_PER_HOLD)) {
 			chunk_free(&chunk, handle);
 			return -EDQUOT;
 		}
@@ -1005,7 +1005,7 @@ int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batc
 		cond_resched();
 	} while (!ret && request->at && at.taken < batch->nr && ++holds < HOLDS_PER_LIST);
 	if (request->slots)
-		kwq_quota_uncharge_call(handle, VALUE_BYTES_PER_HOLD);
+		kwq_quota_uncharge(handle->quota, VALUE_BYTES_PER_HOLD);
 	chunk_free(&chunk, handle);
 	/* Items that did not fit are for the next call. */
 	if (ret && !(at.taken && ret == -EMSGSIZE))

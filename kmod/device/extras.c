@@ -64,7 +64,7 @@ static int copy_value_in(struct kwq_extra_in *in, struct kwq_value **value, u64 
 		return 0;
 	}
 	bytes = kwq_value_bytes(*value);
-	if (!kwq_quota_charge_call(handle, bytes)) {
+	if (!kwq_quota_charge(handle->quota, bytes)) {
 		*result = -EDQUOT;
 		return 0;
 	}
@@ -116,7 +116,7 @@ void kwq_extra_end(struct kwq_extra_in *in, const struct kwq_handle *handle)
 	kvfree(in->extras.value);
 	kvfree(in->extras.note);
 	if (in->value_bytes)
-		kwq_quota_uncharge_call(handle, in->value_bytes);
+		kwq_quota_uncharge(handle->quota, in->value_bytes);
 	in->extras.value = NULL;
 	in->extras.note = NULL;
 	in->value_bytes = 0;
@@ -161,5 +161,5 @@ void kwq_more_end(const struct kwq_got_more *more, const struct kwq_handle *hand
 		return;
 	bytes = kwq_value_bytes(more->value);
 	kwq_value_put(more->value);
-	kwq_quota_uncharge_call(handle, bytes);
+	kwq_quota_uncharge(handle->quota, bytes);
 }

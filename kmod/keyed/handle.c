@@ -200,7 +200,7 @@ static noinline int get_more(const struct kwq_handle *handle, struct kwq_keyed_i
 	/* A longer buffer has room for every key and group. */
 	if (ki->key_len + more->group_len > buffer->max_key_bytes)
 		return -EMSGSIZE;
-	if (value && !kwq_quota_charge_call(handle, kwq_value_bytes(value)))
+	if (value && !kwq_quota_charge(handle->quota, kwq_value_bytes(value)))
 		return -EDQUOT;
 	if (kg)
 		memcpy(buffer->keys + ki->key_len, kg->name, kg->len);

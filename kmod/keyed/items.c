@@ -135,8 +135,8 @@ void kwq_keyed_count_limiters(struct kwq_keyed *keyed)
 	keyed->own_bytes += bytes;
 	keyed->own_bytes -= before;
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
-	kwq_quota_charge_anyway(keyed, bytes);
-	kwq_quota_uncharge(keyed, before);
+	kwq_quota_charge_anyway(keyed->quota, bytes);
+	kwq_quota_uncharge(keyed->quota, before);
 }
 
 /**
@@ -332,7 +332,7 @@ static void put_in_stock(struct kwq_stock *stock, const struct kwq_keyed *keyed,
  */
 static u64 bytes_to_drop(const struct kwq_keyed *keyed, u64 bytes)
 {
-	return keyed->changes ? U64_MAX : kwq_quota_missing(keyed, bytes);
+	return keyed->changes ? U64_MAX : kwq_quota_missing(keyed->quota, bytes);
 }
 
 /**
@@ -349,7 +349,7 @@ bool kwq_keyed_charge(struct kwq_keyed *keyed, u64 bytes)
 {
 	u64 missing;
 
-	while (!kwq_quota_charge(keyed, bytes)) {
+	while (!kwq_quota_charge(keyed->quota, bytes)) {
 		missing = bytes_to_drop(keyed, bytes);
 		/* data_race(): only a guess; nothing is dropped but what is there */
 		if (missing && missing <= data_race(keyed->bytes_remembered))
@@ -388,13 +388,13 @@ static noinline void fill_with_many(struct kwq_stock *stock, struct kwq_keyed *k
 	u32 got, i;
 
 	nr = min_t(u32, nr, STOCK_MAX);
-	if (!kwq_quota_charge(keyed, nr * keyed->small_bytes))
+	if (!kwq_quota_charge(keyed->quota, nr * keyed->small_bytes))
 		return;
 	got = kwq_alloc_bulk(cache_of(keyed), GFP_KERNEL, nr, small);
 	for (i = got; i--;)
 		put_in_stock(stock, keyed, small[i]);
 	if (got < nr)
-		kwq_quota_uncharge(keyed, (nr - got) * keyed->small_bytes);
+		kwq_quota_uncharge(keyed->quota, (nr - got) * keyed->small_bytes);
 }
 
 static bool has_item(const struct kwq_keyed *keyed, const struct kwq_stock *stock,
@@ -431,11 +431,11 @@ static bool alloc_charged(struct kwq_stock *stock, struct kwq_keyed *keyed,
 	bool ret = true;
 
 	if (stock->wants_item && !alloc_item(stock, keyed, key->len)) {
-		kwq_quota_uncharge(keyed, kwq_item_bytes(keyed, key->len));
+		kwq_quota_uncharge(keyed->quota, kwq_item_bytes(keyed, key->len));
 		ret = false;
 	}
 	if (stock->wants_group && !kwq_stock_fill_group(stock, &extras->group)) {
-		kwq_quota_uncharge(keyed, kwq_keyed_group_bytes(extras->group.len));
+		kwq_quota_uncharge(keyed->quota, kwq_keyed_group_bytes(extras->group.len));
 		ret = false;
 	}
 	if (stock->wants_value)
@@ -527,7 +527,7 @@ noinline void kwq_stock_free(struct kwq_stock *stock, struct kwq_keyed *keyed)
 	stock->large = NULL;
 	stock->group = NULL;
 	stock->value_bytes = 0;
-	kwq_quota_uncharge(keyed, bytes);
+	kwq_quota_uncharge(keyed->quota, bytes);
 }
 
 /**
@@ -554,7 +554,7 @@ inline void kwq_stock_begin(struct kwq_stock *stock, struct kwq_keyed *keyed,
 	}
 	bytes = wanted_bytes(stock, keyed, key, extras);
 	/* Counts are not dropped for a guess. */
-	if (bytes && kwq_quota_charge(keyed, bytes))
+	if (bytes && kwq_quota_charge(keyed->quota, bytes))
 		alloc_charged(stock, keyed, key, extras);
 }
 
@@ -608,7 +608,7 @@ void *kwq_keyed_new_page(struct kwq_keyed *keyed)
 
 	if (page) {
 		keyed->own_bytes += PAGE_SIZE;
-		kwq_quota_charge_anyway(keyed, PAGE_SIZE);
+		kwq_quota_charge_anyway(keyed->quota, PAGE_SIZE);
 	}
 	return page;
 }
@@ -769,7 +769,7 @@ static bool has_to_go(const struct kwq_keyed *keyed, const struct kwq_keyed_item
 	if (!kwq_core_num_requeues(&keyed->queue.core, &ki->item, now))
 		return true;
 	/* While memory is short, they become no more. But the new one itself stays. */
-	return !n && kwq_quota_is_short(keyed) &&
+	return !n && kwq_quota_is_short(keyed->quota) &&
 	       !list_is_last(&ki->remembered, &keyed->remembered);
 }
 
@@ -805,7 +805,7 @@ static noinline void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki
 	keyed->bytes_remembered += kwq_item_bytes(keyed, ki->key_len);
 	ki->is_remembered = true;
 	smp_mb(); /* pairs with smp_mb() in kwq_quota_refuser(), which has set that it was wanted */
-	if (unlikely(!keyed->changes && kwq_quota_is_wanted(keyed)))
+	if (unlikely(!keyed->changes && kwq_quota_is_wanted(keyed->quota)))
 		discard(keyed, ki);
 	else
 		discard_old_ones(keyed, now);
@@ -1013,7 +1013,7 @@ static __always_inline void unlock_and_free(struct kwq_keyed *keyed, unsigned lo
 	if (gone)
 		free_items(keyed, gone);
 	if (bytes)
-		kwq_quota_uncharge(keyed, bytes);
+		kwq_quota_uncharge(keyed->quota, bytes);
 }
 
 /* unlock_and_free() of a queue that owes something. */
@@ -1040,7 +1040,7 @@ static noinline void pay_and_unlock(struct kwq_keyed *keyed, unsigned long flags
 	kwq_values_free(values);
 	kwq_groups_free(groups);
 	if (bytes)
-		kwq_quota_uncharge(keyed, bytes);
+		kwq_quota_uncharge(keyed->quota, bytes);
 }
 
 /**

@@ -122,7 +122,7 @@ void kwq_keyed_end_away(struct kwq_keyed *keyed)
 	spin_lock_irqsave(&outbox->queue.lock, flags);
 	__wake_up(&outbox->adders, TASK_NORMAL, 0, keyed);
 	spin_unlock_irqrestore(&outbox->queue.lock, flags);
-	kwq_quota_tell(outbox);
+	kwq_quota_tell(outbox->quota);
 }
 
 /**
@@ -205,7 +205,7 @@ static void leave_room(struct kwq_keyed *keyed, struct kwq_room_wait *wait)
 static int wait_for_memory(struct kwq_keyed *keyed, u32 bytes, struct kwq_room_wait *wait)
 {
 	struct kwq_queue *queue = &keyed->queue;
-	struct kwq_quota *quota = kwq_quota_refuser(keyed, bytes);
+	struct kwq_quota *quota = kwq_quota_refuser(keyed->quota, bytes);
 	struct kwq_drainer drainer;
 	unsigned long flags;
 	DEFINE_WAIT(entry);
@@ -221,7 +221,7 @@ static int wait_for_memory(struct kwq_keyed *keyed, u32 bytes, struct kwq_room_w
 	if (!err && !queue->core.shut_down && !kwq_front_is_shut_down(wait->handle->front)) {
 		kwq_join_drainers_locked(queue, &drainer, TASK_INTERRUPTIBLE);
 		spin_unlock_irqrestore(&queue->lock, flags);
-		if (kwq_quota_refuser(keyed, bytes) == quota)
+		if (kwq_quota_refuser(keyed->quota, bytes) == quota)
 			kwq_sleep_until(queue, wait->patience.deadline);
 		spin_lock_irqsave(&queue->lock, flags);
 		kwq_leave_drainers_locked(queue, &drainer);

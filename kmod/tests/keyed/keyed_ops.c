@@ -86,9 +86,9 @@ void kwq_test_count_as(struct kwq_keyed *keyed, enum kwq_quota_kind kind)
 	u64 bytes = keyed->nr_bytes + keyed->own_bytes;
 
 	kwq_quota_unwatch(keyed);
-	kwq_quota_uncharge(keyed, bytes);
+	kwq_quota_uncharge(keyed->quota, bytes);
 	keyed->quota = kwq_quota_add_queue(before->ns, before->user, kind);
-	kwq_quota_charge_anyway(keyed, bytes);
+	kwq_quota_charge_anyway(keyed->quota, bytes);
 	kwq_quota_remove_queue(before);
 	kwq_quota_put(before);
 }

@@ -719,7 +719,7 @@ static void sleeper_frees_before_it_sleeps(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, value);
 	value->next = NULL;
 	KUNIT_EXPECT_EQ(test, add_byte(keyed, 0), KWQ_ADDED);
-	kwq_quota_charge_anyway(keyed, 1);
+	kwq_quota_charge_anyway(keyed->quota, 1);
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	keyed->nr_bytes++;
 	kwq_keyed_lose_bytes(keyed, 1);

@@ -193,7 +193,7 @@ static void put_value(struct kwq_handle *handle, struct kwq_value *value)
 	u32 bytes = kwq_value_bytes(value);
 
 	kwq_value_put(value);
-	kwq_quota_uncharge_call(handle, bytes);
+	kwq_quota_uncharge(handle->quota, bytes);
 }
 
 static int get(struct kwq_handle *handle, struct got *got)
@@ -505,13 +505,13 @@ static void reader_pays_for_a_value(struct kunit *test)
 	expect_counts(test, 1, 1, KWQ_VALUE_MAX);
 	KUNIT_EXPECT_EQ(test, atomic64_read(paid), bytes);
 	/* Too many values at once. The item stays. */
-	KUNIT_ASSERT_TRUE(test, kwq_quota_charge_call(t->x, KWQ_CALL_BYTES - bytes));
+	KUNIT_ASSERT_TRUE(test, kwq_quota_charge(t->x->quota, KWQ_CALL_BYTES - bytes));
 	KUNIT_EXPECT_EQ(test, get_keeping_long(t->x, &second), -EDQUOT);
 	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), 1);
 	put_value(t->x, first.value);
 	KUNIT_ASSERT_EQ(test, get_keeping_long(t->x, &second), 0);
 	put_value(t->x, second.value);
-	kwq_quota_uncharge_call(t->x, KWQ_CALL_BYTES - bytes);
+	kwq_quota_uncharge(t->x->quota, KWQ_CALL_BYTES - bytes);
 	KUNIT_EXPECT_EQ(test, atomic64_read(paid), 0);
 	WRITE_ONCE(kwq_max_total_bytes, before);
 	kwq_quota_put(exempt);
