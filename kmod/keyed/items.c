@@ -897,30 +897,6 @@ static inline void finish_insert(struct kwq_keyed *keyed, struct kwq_keyed_item 
 }
 
 /**
- * kwq_keyed_room_for_key() - is there room for the item of a new key
- * @keyed: the queue; its lock held
- * @key: the key
- * @stock: memory for the item
- *
- * Return: 0, or an error with nothing changed:
- * - -EAGAIN: call kwq_stock_fill() and try again.
- * - -ENOMEM: too many keys have a similar hash.
- * - -ENOSPC: the queue is full.
- */
-inline int kwq_keyed_room_for_key(struct kwq_keyed *keyed, const struct kwq_key *key,
-				  struct kwq_stock *stock)
-{
-	u32 size = kwq_item_bytes(keyed, key->len);
-	const struct kwq_need need = { .items = 1, .bytes = size, .all = size };
-
-	if (unlikely(kwq_keyed_find_room(keyed, &need, stock)))
-		return -ENOSPC;
-	if (kwq_keyed_lacks_item(keyed, stock, key->len))
-		return -EAGAIN;
-	return kwq_table_is_full(&keyed->table, key->hash) ? -ENOMEM : 0;
-}
-
-/**
  * kwq_keyed_insert() - create the item of a new key
  * @keyed: the queue; its lock held
  * @key: the key, with its hash

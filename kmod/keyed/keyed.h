@@ -508,7 +508,7 @@ static inline void kwq_set_token(const struct kwq_keyed *keyed, struct kwq_keyed
 }
 
 /**
- * kwq_keyed_ends_token() - does an add, if it succeeds, end the token of an item
+ * kwq_keyed_ends_token() - does an add that succeeds end the token of an item
  * @keyed: its queue; its lock held
  * @ki: the item, before the add
  *
@@ -710,8 +710,6 @@ u32 kwq_extras_bytes(const struct kwq_extras *extras);
 bool kwq_keyed_lacks_item(const struct kwq_keyed *keyed, struct kwq_stock *stock, u32 key_len);
 int kwq_keyed_find_room(struct kwq_keyed *keyed, const struct kwq_need *need,
 			struct kwq_stock *stock);
-int kwq_keyed_room_for_key(struct kwq_keyed *keyed, const struct kwq_key *key,
-			   struct kwq_stock *stock);
 struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 					const struct kwq_key *key,
 					struct kwq_stock *stock);
@@ -1013,12 +1011,8 @@ bool kwq_keyed_is_worked_on(struct kwq_keyed *keyed);
 
 /* keyed.c */
 int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
-			 const struct kwq_add_options *options, ktime_t now,
-			 struct kwq_stock *stock);
-int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
-			      const struct kwq_add_options *options,
-			      struct kwq_extras *extras, ktime_t now,
-			      struct kwq_stock *stock);
+			 const struct kwq_add_options *options, struct kwq_extras *extras,
+			 ktime_t now, struct kwq_stock *stock);
 bool kwq_keyed_fits_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			   struct kwq_extras *extras);
 int kwq_keyed_restore_locked(struct kwq_keyed *keyed, const struct kwq_key *key,

@@ -37,7 +37,7 @@
  * @drainer: its place among the drainers
  * @keyed: the queue
  * @key: the key that it adds
- * @extras: what the add brings
+ * @extras: what the add brings; NULL if it has none
  * @front: the queue that it asked, if @keyed is the outbox of that; else NULL
  */
 struct kwq_adder {
@@ -145,11 +145,10 @@ int kwq_keyed_wait_for_room_locked(struct kwq_keyed *keyed, const struct kwq_key
 				   struct kwq_room_wait *wait, unsigned long *flags)
 	__must_hold(&keyed->queue.lock)
 {
-	struct kwq_extras none = {};
 	struct kwq_adder adder = {
 		.keyed = keyed,
 		.key = key,
-		.extras = extras ?: &none,
+		.extras = extras,
 		.front = wait->handle->front,
 	};
 	struct kwq_queue *queue = &keyed->queue;

@@ -39,7 +39,7 @@ int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
 	do {
 		spin_lock_irqsave(&keyed->queue.lock, flags);
 		now = kwq_stamp_locked(&keyed->queue);
-		ret = kwq_keyed_add_locked(keyed, &copy, options, now, &stock);
+		ret = kwq_keyed_add_locked(keyed, &copy, options, NULL, now, &stock);
 		kwq_keyed_unlock(keyed, flags);
 		if (ret == -EAGAIN)
 			ret = kwq_stock_fill(&stock, keyed, &copy, NULL, 1) ?: -EAGAIN;
@@ -62,7 +62,7 @@ int kwq_keyed_add_with(struct kwq_keyed *keyed, const struct kwq_key *key,
 	do {
 		spin_lock_irqsave(&keyed->queue.lock, flags);
 		now = kwq_stamp_locked(&keyed->queue);
-		ret = kwq_keyed_add_with_locked(keyed, &copy, options, extras, now, &stock);
+		ret = kwq_keyed_add_locked(keyed, &copy, options, extras, now, &stock);
 		kwq_keyed_unlock(keyed, flags);
 		if (ret == -EAGAIN)
 			ret = kwq_stock_fill(&stock, keyed, &copy, extras, 1) ?: -EAGAIN;

@@ -69,7 +69,7 @@ static int add_or_wait_locked(struct adder *a, struct kwq_stock *stock, unsigned
 		/* As the device does. */
 		if (kwq_front_is_shut_down(a->wait.handle->front))
 			return -ESHUTDOWN;
-		ret = kwq_keyed_add_locked(a->keyed, &a->key, &options,
+		ret = kwq_keyed_add_locked(a->keyed, &a->key, &options, NULL,
 					   kwq_now_locked(&a->keyed->queue), stock);
 		if (ret == -EAGAIN)
 			return ret;
@@ -304,7 +304,7 @@ static void key_comes_in_the_same_hold(struct kunit *test)
 	kwq_test_fill_stock(&stock, keyed, &old, 1);
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_remove_locked(keyed, &old, 0, 0, 0), KWQ_WAS_READY);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_add_locked(keyed, &t->adders[1].key, &options, 0, &stock),
+	KUNIT_EXPECT_EQ(test, kwq_keyed_add_locked(keyed, &t->adders[1].key, &options, NULL, 0, &stock),
 			KWQ_ADDED);
 	kwq_keyed_unlock(keyed, flags);
 	kwq_stock_empty(&stock, keyed);
@@ -368,7 +368,7 @@ static void room_is_taken(struct kunit *test)
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_remove_locked(keyed, &old, 0, 0, 0), KWQ_WAS_READY);
 	kwq_tell_adders_locked(keyed);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_add_locked(keyed, &new, &options, 0, &stock), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_add_locked(keyed, &new, &options, NULL, 0, &stock), KWQ_ADDED);
 	kwq_keyed_unlock(keyed, flags);
 	kwq_stock_empty(&stock, keyed);
 	kwq_test_wait_until(test, nr_waiting(keyed) == 3);
