@@ -34,7 +34,7 @@
  * @of_queue and @of_queue_told are the same as @last and @last_told for the queue itself.
  *
  * So if all changes up to a number are kept, then for each item that had changed by then, a state
- * is kept that is not older. A sync of that number returns. No change up to it can be missed:
+ * is kept that is not older. A sync that began then returns. No change up to it can be missed:
  * either it gave its item a number, or the item was unread, with a smaller number.
  *
  * An item that is idle has to go. While it is in a list, it stays in the table all the same, and
@@ -331,59 +331,42 @@ void kwq_stop_following(struct kwq_handle *handle)
 	}
 }
 
-static int why_not_sync(const struct kwq_queue *queue, const struct kwq_sync *sync)
+static int why_not_sync(const struct kwq_queue *queue, ktime_t deadline, unsigned int state)
 {
-	if (kwq_is_past_locked(queue, sync->deadline))
+	if (kwq_is_past_locked(queue, deadline))
 		return -ETIMEDOUT;
-	return signal_pending_state(sync->state, current) ? -ERESTARTSYS : 0;
+	return signal_pending_state(state, current) ? -ERESTARTSYS : 0;
 }
 
 /**
- * kwq_keyed_last_change() - the number of the last change
+ * kwq_keyed_sync() - wait until all changes so far are kept
  * @keyed: the queue, with changes
- *
- * Return: the number.
- */
-u64 kwq_keyed_last_change(struct kwq_keyed *keyed)
-{
-	unsigned long flags;
-	u64 last;
-
-	spin_lock_irqsave(&keyed->queue.lock, flags);
-	last = keyed->changes->last;
-	spin_unlock_irqrestore(&keyed->queue.lock, flags);
-	return last;
-}
-
-/**
- * kwq_keyed_sync() - wait until changes are kept
- * @keyed: the queue, with changes
- * @sync: how to wait, and for what
+ * @deadline: when to stop waiting, on the queue's clock; KTIME_MAX for never
+ * @state: how the task sleeps: TASK_INTERRUPTIBLE, or TASK_KILLABLE with TASK_FREEZABLE
  *
  * Context: process; sleeps.
- * Return: 0, -ETIMEDOUT or -ERESTARTSYS; -EINVAL if no change has that number yet.
+ * Return: 0, -ETIMEDOUT or -ERESTARTSYS.
  */
-noinline int kwq_keyed_sync(struct kwq_keyed *keyed, struct kwq_sync *sync)
+noinline int kwq_keyed_sync(struct kwq_keyed *keyed, ktime_t deadline, unsigned int state)
 {
 	struct kwq_changes *changes = keyed->changes;
 	struct kwq_queue *queue = &keyed->queue;
 	struct kwq_drainer drainer;
 	unsigned long flags;
 	int err = 0;
+	u64 number;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	sync->number = sync->number ?: changes->last;
-	if (sync->number > changes->last)
-		err = -EINVAL;
-	while (!err && changes->kept < sync->number) {
-		err = why_not_sync(queue, sync);
+	number = changes->last;
+	while (!err && changes->kept < number) {
+		err = why_not_sync(queue, deadline, state);
 		if (err)
 			break;
 		if (kwq_keyed_free_gone_locked(keyed, &flags))
 			continue;
-		kwq_join_drainers_locked(queue, &drainer, sync->state);
+		kwq_join_drainers_locked(queue, &drainer, state);
 		kwq_keyed_unlock(keyed, flags);
-		kwq_sleep_until(queue, sync->deadline);
+		kwq_sleep_until(queue, deadline);
 		spin_lock_irqsave(&queue->lock, flags);
 		kwq_leave_drainers_locked(queue, &drainer);
 	}
@@ -400,15 +383,12 @@ noinline int kwq_keyed_sync(struct kwq_keyed *keyed, struct kwq_sync *sync)
  */
 noinline void kwq_handle_sync(struct kwq_handle *handle)
 {
-	/* The wait may be long, and must not keep the machine from suspending. */
-	struct kwq_sync sync = {
-		.deadline = KTIME_MAX,
-		.state = TASK_KILLABLE | TASK_FREEZABLE,
-	};
-
-	/* Only calls on this handle could make the answer change. */
+	/*
+	 * Only calls on this handle could make the answer change. The wait may be long, and must
+	 * not keep the machine from suspending.
+	 */
 	if (READ_ONCE(handle->keyed->changes->follower) != handle)
-		kwq_keyed_sync(handle->keyed, &sync);
+		kwq_keyed_sync(handle->keyed, KTIME_MAX, TASK_KILLABLE | TASK_FREEZABLE);
 }
 
 static int begin_reading_locked(struct kwq_handle *handle, u64 after)

@@ -23,6 +23,7 @@
 
 struct file;
 struct poll_table_struct;
+struct seq_file;
 
 /* Of any quota, calls may have at least so much: some of the largest values. */
 #define KWQ_CALL_BYTES		(1024 * 1024)
@@ -274,18 +275,6 @@ struct kwq_changes {
 	bool is_polled;
 	bool wants_getters;
 	u32 nr_seeking;
-};
-
-/**
- * struct kwq_sync - how to wait until changes are kept
- * @number: up to which number; 0 for all so far. It is filled in then
- * @deadline: when to stop waiting, on the queue's clock; KTIME_MAX for never
- * @state: how its task sleeps: TASK_INTERRUPTIBLE, or TASK_KILLABLE with TASK_FREEZABLE
- */
-struct kwq_sync {
-	u64 number;
-	ktime_t deadline;
-	unsigned int state;
 };
 
 /**
@@ -746,8 +735,7 @@ void kwq_forget_found_nothing(struct kwq_handle *handle);
 bool kwq_changes_poll_locked(struct kwq_handle *handle);
 int kwq_follow(struct kwq_handle *handle, u64 *number);
 void kwq_stop_following(struct kwq_handle *handle);
-u64 kwq_keyed_last_change(struct kwq_keyed *keyed);
-int kwq_keyed_sync(struct kwq_keyed *keyed, struct kwq_sync *sync);
+int kwq_keyed_sync(struct kwq_keyed *keyed, ktime_t deadline, unsigned int state);
 void kwq_handle_sync(struct kwq_handle *handle);
 int kwq_begin_reading(struct kwq_handle *handle, u64 after, u64 kept, bool wants_getters);
 int kwq_wait_for_changes(struct kwq_handle *handle, u64 of_queue,
@@ -1096,28 +1084,8 @@ static inline struct kwq_member *kwq_member_of(struct kwq_keyed_item *ki)
 
 /* stat.c */
 
-/**
- * struct kwq_glance - a few numbers of a queue and a handle, of one moment
- * @ready: items that a get would hand out
- * @waiting: items with a time
- * @processing: items that are held
- * @held: those of them that this handle holds
- * @shut_down: the queue is shut down
- * @paused: it hands nothing out
- * @is_term_over: its term is over
- */
-struct kwq_glance {
-	unsigned long ready;
-	unsigned long waiting;
-	unsigned long processing;
-	unsigned long held;
-	bool shut_down;
-	bool paused;
-	bool is_term_over;
-};
-
 void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat);
-void kwq_handle_glance(struct kwq_handle *handle, struct kwq_glance *glance);
+void kwq_handle_show(struct kwq_handle *handle, struct seq_file *seq);
 
 /* poll.c */
 __poll_t kwq_handle_poll(struct kwq_handle *handle, struct file *file,
