@@ -684,7 +684,7 @@ void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
 {
 	/* Items that the timer ended and no worker has freed. */
 	free_items(keyed, keyed->gone);
-	kwq_values_free(keyed->gone_values);
+	kwq_memory_free(keyed->gone_memory);
 	while (keyed->table.nr_buckets) {
 		free_in_table(keyed, kwq_table_empty_last(&keyed->table));
 		cond_resched();
@@ -996,16 +996,14 @@ static __always_inline void unlock_and_free(struct kwq_keyed *keyed, unsigned lo
 static noinline void pay_and_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock)
 {
-	struct kwq_value *values = keyed->gone_values;
-	struct kwq_node *groups = keyed->gone_groups;
+	struct kwq_node *memory = keyed->gone_memory;
 	u64 bytes;
 
 	if (keyed->owes & KWQ_OWES_ROOM)
 		tell_room(keyed);
 	if (kwq_keyed_may_tell_adders(keyed))
 		kwq_tell_adders_locked(keyed);
-	keyed->gone_values = NULL;
-	keyed->gone_groups = NULL;
+	keyed->gone_memory = NULL;
 	if (keyed->owes & KWQ_OWES_LOSSES)
 		kwq_tell_pollers_locked(&keyed->queue, EPOLLPRI);
 	keyed->owes &= ~(KWQ_OWES_MEMORY | KWQ_OWES_LOSSES);
@@ -1013,8 +1011,7 @@ static noinline void pay_and_unlock(struct kwq_keyed *keyed, unsigned long flags
 	bytes = keyed->gone_bytes;
 	keyed->gone_bytes = 0;
 	unlock_and_free(keyed, flags);
-	kwq_values_free(values);
-	kwq_groups_free(groups);
+	kwq_memory_free(memory);
 	if (bytes)
 		kwq_quota_uncharge(keyed->quota, bytes);
 }

@@ -156,29 +156,29 @@ static inline struct kwq_lease *kwq_lease_of(struct kwq_keyed_item *ki)
 
 /**
  * struct kwq_value - the value or the note of a key (Q18)
+ * @gone: in &kwq_keyed.gone_memory
  * @refs: references: that of the item, and one for each call that copies it out
- * @next: the next one in &kwq_keyed.gone_values
  * @len: number of bytes, 1 to KWQ_VALUE_MAX; constant
  * @bytes: the bytes; constant
  */
 struct kwq_value {
+	struct kwq_node gone;
 	refcount_t refs;
 	u32 len;
-	struct kwq_value *next;
 	u8 bytes[] __counted_by(len);
 };
 
 /**
  * struct kwq_keyed_group - a group and its name (Q16)
+ * @by_name: in the table of &struct kwq_keyed_groups; later in &kwq_keyed.gone_memory
  * @group: the group; its users are the items that belong to it, and the runs that count in it
- * @by_name: in the table of &struct kwq_keyed_groups; later in &kwq_keyed.gone_groups
  * @hash: hash of @name; constant
  * @len: length of @name; constant
  * @name: the name; constant
  */
 struct kwq_keyed_group {
-	struct kwq_group group;
 	struct kwq_node by_name;
+	struct kwq_group group;
 	u32 hash;
 	u8 len;
 	u8 name[] __counted_by(len);
@@ -228,9 +228,9 @@ struct kwq_limits {
 
 /*
  * Duties of the next unlock, besides the usual ones. ROOM: an add or a poll found no room, so
- * pollers have to be told of room. MEMORY: @gone_values and @gone_groups have to be freed. ADDERS:
- * adds wait for room, and have to be told of it. LOSSES: items were revoked, and pollers of their
- * holders have to be told.
+ * pollers have to be told of room. MEMORY: @gone_memory has to be freed. ADDERS: adds wait for
+ * room, and have to be told of it. LOSSES: items were revoked, and pollers of their holders have to
+ * be told.
  */
 #define KWQ_OWES_ROOM	BIT(0)
 #define KWQ_OWES_MEMORY	BIT(1)
@@ -295,8 +295,8 @@ struct kwq_changes {
  * @gone_bytes: L: bytes of what left the queue in this hold. After the unlock has freed that, it
  *	gives them back to @quota
  * @limiter_bytes: L: the part of @own_bytes for the limiters' pauses
- * @gone_values: L: values that nobody uses any more, to be freed after this hold
- * @gone_groups: L: the same for groups. The core may still use them in this hold
+ * @gone_memory: L: values and groups that nobody uses any more, to be freed after this hold. The
+ *	core may still use the groups in it
  * @has_older_dead: L: a restored dead item may be older than those before it (U8)
  * @owes: L: KWQ_OWES_* bits, for the next unlock
  * @adders: adds that wait for room, each of them exclusive; used with the lock held
@@ -358,8 +358,7 @@ struct kwq_keyed {
 	struct kwq_keyed *outbox;
 	u64 expired;
 	struct kwq_node *gone;
-	struct kwq_value *gone_values;
-	struct kwq_node *gone_groups;
+	struct kwq_node *gone_memory;
 	u32 nr_items;
 	u32 nr_values;
 	u32 nr_remembered;
@@ -662,7 +661,7 @@ struct kwq_list_buffer {
 /* values.c */
 struct kwq_value *kwq_value_alloc(u32 len);
 void kwq_value_put(struct kwq_value *value);
-void kwq_values_free(struct kwq_value *gone);
+void kwq_memory_free(struct kwq_node *gone);
 void kwq_keyed_drop_slot(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, int slot);
 bool kwq_keyed_keeps_value(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 			   const struct kwq_extras *extras);
@@ -757,6 +756,18 @@ static inline void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_it
 		kwq_note_change(keyed, ki);
 	if (kwq_item_is_idle(&ki->item) || ki->is_remembered)
 		kwq_keyed_settle_slow(keyed, ki, now);
+}
+
+/**
+ * kwq_keyed_lose_memory() - let the unlock free a value or a group
+ * @keyed: the queue; its lock held
+ * @gone: its node, which is its first member
+ */
+static inline void kwq_keyed_lose_memory(struct kwq_keyed *keyed, struct kwq_node *gone)
+{
+	keyed->owes |= KWQ_OWES_MEMORY;
+	gone->next = keyed->gone_memory;
+	keyed->gone_memory = gone;
 }
 
 /**
@@ -1036,7 +1047,6 @@ void kwq_keyed_leave_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 bool kwq_stock_fill_group(struct kwq_stock *stock, const struct kwq_key *name);
 const struct kwq_keyed_group *kwq_keyed_group_of(const struct kwq_keyed *keyed,
 						 struct kwq_keyed_item *ki);
-void kwq_groups_free(struct kwq_node *gone);
 
 /**
  * kwq_keyed_has_gone() - has a queue anything that is left to free

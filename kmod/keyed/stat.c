@@ -147,10 +147,10 @@ void kwq_handle_show(struct kwq_handle *handle, struct seq_file *seq)
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	/* Before the numbers, because the end of a term takes items from their holders. */
 	is_term_over = kwq_term_is_over_locked(keyed);
-	seq_printf(seq, "kwq-ready:\t%lu\n", core->nr_ready);
+	seq_printf(seq, "kwq-ready:\t%u\n", core->nr_ready);
 	seq_printf(seq, "kwq-waiting:\t%lu\n", keyed->of_core.nr_waiting);
-	seq_printf(seq, "kwq-processing:\t%lu\n", core->nr_processing);
-	seq_printf(seq, "kwq-held:\t%lu\n", handle->holder.nr_held);
+	seq_printf(seq, "kwq-processing:\t%u\n", core->nr_processing);
+	seq_printf(seq, "kwq-held:\t%u\n", handle->holder.nr_held);
 	seq_printf(seq, "kwq-shut-down:\t%d\n", core->shut_down);
 	seq_printf(seq, "kwq-paused:\t%d\n",
 		   !!kwq_pause_left_locked(&keyed->queue, kwq_now_locked(&keyed->queue)));

@@ -717,17 +717,15 @@ static void sleeper_frees_before_it_sleeps(struct kunit *test)
 	struct adder *a;
 
 	KUNIT_ASSERT_NOT_NULL(test, value);
-	value->next = NULL;
 	KUNIT_EXPECT_EQ(test, add_byte(keyed, 0), KWQ_ADDED);
 	kwq_quota_charge_anyway(keyed->quota, 1);
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	keyed->nr_bytes++;
 	kwq_keyed_lose_bytes(keyed, 1);
-	keyed->gone_values = value;
-	keyed->owes |= KWQ_OWES_MEMORY;
+	kwq_keyed_lose_memory(keyed, &value->gone);
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 	a = start(test, 0, 1, 1, KTIME_MAX);
-	KUNIT_EXPECT_NULL(test, READ_ONCE(keyed->gone_values));
+	KUNIT_EXPECT_NULL(test, READ_ONCE(keyed->gone_memory));
 	KUNIT_EXPECT_EQ(test, remove_byte(keyed, 0), KWQ_WAS_READY);
 	expect_end(test, a, KWQ_ADDED);
 }

@@ -77,7 +77,7 @@ static void values_test_exit(struct kunit *test)
 	broken = kwq_core_broken(&t->keyed->queue.core,
 				 (struct kwq_holder *[]){ &t->x->holder,
 							  &t->y->holder }, 2);
-	if (t->keyed->gone_values)
+	if (t->keyed->gone_memory)
 		broken = "a value is not freed";
 	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
 	KUNIT_EXPECT_STREQ(test, "", broken ?: "");
