@@ -16,6 +16,7 @@
 #include <linux/uaccess.h>
 #include "batch.h"
 #include "compat.h"
+#include "keyed/hold.h"
 #include "words.h"
 
 /*

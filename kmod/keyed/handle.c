@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 #include <linux/user_namespace.h>
 #include "compat.h"
-#include "keyed.h"
+#include "hold.h"
 
 static struct kwq_handle *open_handle(struct kwq_keyed *keyed, struct kwq_keyed *front, u32 rights)
 {

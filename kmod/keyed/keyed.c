@@ -9,7 +9,7 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/uidgid.h>
-#include "keyed.h"
+#include "hold.h"
 #include "queue/trace.h"
 
 /*

@@ -672,8 +672,37 @@ void kwq_keyed_set_values(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 int kwq_keyed_note_locked(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 			  struct kwq_extras *extras, struct kwq_stock *stock);
 
-/* items.c */
+/* memory.c */
 u32 kwq_bytes_of_kmalloc(size_t size);
+u32 kwq_bytes_in_slab(size_t size);
+u64 kwq_keyed_own_bytes(const char *name);
+void kwq_keyed_count_limiters(struct kwq_keyed *keyed);
+size_t kwq_item_size(const struct kwq_keyed *keyed, u32 key_len);
+u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len);
+u32 kwq_value_bytes(const struct kwq_value *value);
+u32 kwq_extras_bytes(const struct kwq_extras *extras);
+void *kwq_keyed_new_page(struct kwq_keyed *keyed);
+void kwq_keyed_free_page(struct kwq_keyed *keyed, void *page);
+bool kwq_keyed_has_room_for(const struct kwq_keyed *keyed, u32 nr, u64 bytes);
+int kwq_keyed_find_room(struct kwq_keyed *keyed, const struct kwq_need *need,
+			struct kwq_stock *stock);
+#if IS_ENABLED(CONFIG_KUNIT)
+void *kwq_new_page(gfp_t gfp);
+#endif
+
+/**
+ * kwq_item_is_small() - has an item the common size
+ * @keyed: its queue
+ * @key_len: length of its key
+ *
+ * Return: true if so.
+ */
+static inline bool kwq_item_is_small(const struct kwq_keyed *keyed, u32 key_len)
+{
+	return key_len <= keyed->small_key_max;
+}
+
+/* items.c */
 int kwq_items_register(void);
 void kwq_items_unregister(void);
 void kwq_key_hash(struct kwq_key *key);
@@ -686,22 +715,12 @@ u32 kwq_stock_bytes(const struct kwq_stock *stock, const struct kwq_keyed *keyed
 void kwq_stock_free(struct kwq_stock *stock, struct kwq_keyed *keyed);
 bool kwq_keyed_charge(struct kwq_keyed *keyed, u64 bytes);
 bool kwq_keyed_has_memory(struct kwq_keyed *keyed);
-u64 kwq_keyed_own_bytes(const char *name);
-void kwq_keyed_count_limiters(struct kwq_keyed *keyed);
 int kwq_keyed_init_items(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_items(struct kwq_keyed *keyed);
-void *kwq_keyed_new_page(struct kwq_keyed *keyed);
-void kwq_keyed_free_page(struct kwq_keyed *keyed, void *page);
-u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len);
-u32 kwq_value_bytes(const struct kwq_value *value);
-u32 kwq_extras_bytes(const struct kwq_extras *extras);
 bool kwq_keyed_lacks_item(const struct kwq_keyed *keyed, struct kwq_stock *stock, u32 key_len);
-int kwq_keyed_find_room(struct kwq_keyed *keyed, const struct kwq_need *need,
-			struct kwq_stock *stock);
 struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 					const struct kwq_key *key,
 					struct kwq_stock *stock);
-bool kwq_keyed_has_room_for(const struct kwq_keyed *keyed, u32 nr, u64 bytes);
 bool kwq_keyed_poll_room(struct kwq_keyed *keyed);
 void kwq_keyed_settle_slow(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
@@ -731,6 +750,9 @@ void kwq_keyed_note_change(struct kwq_keyed *keyed);
 void kwq_note_getter(struct kwq_keyed *keyed);
 void kwq_note_found_nothing(struct kwq_handle *handle);
 void kwq_forget_found_nothing(struct kwq_handle *handle);
+void kwq_tell_follower(struct kwq_keyed *keyed);
+
+/* follow.c */
 bool kwq_changes_poll_locked(struct kwq_handle *handle);
 int kwq_follow(struct kwq_handle *handle, u64 *number);
 void kwq_stop_following(struct kwq_handle *handle);
@@ -740,23 +762,6 @@ int kwq_begin_reading(struct kwq_handle *handle, u64 after, u64 kept, bool wants
 int kwq_wait_for_changes(struct kwq_handle *handle, u64 of_queue,
 			 const struct kwq_patience *patience);
 u64 kwq_end_reading(struct kwq_handle *handle, u64 *of_queue);
-
-/**
- * kwq_keyed_settle() - move an item to the list that its state asks for
- * @keyed: the queue; its lock held
- * @ki: an item whose state may have changed. Do not touch it any more: if it is idle and
- *	has nothing to remember, it is gone.
- * @now: current time
- */
-static inline void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-				    ktime_t now)
-{
-	keyed->adders_may_fit = true;
-	if (unlikely(keyed->changes))
-		kwq_note_change(keyed, ki);
-	if (kwq_item_is_idle(&ki->item) || ki->is_remembered)
-		kwq_keyed_settle_slow(keyed, ki, now);
-}
 
 /**
  * kwq_keyed_lose_memory() - let the unlock free a value or a group
@@ -791,34 +796,6 @@ static inline void kwq_keyed_lose_bytes(struct kwq_keyed *keyed, u32 bytes)
 static inline bool kwq_stock_has_any(const struct kwq_stock *stock)
 {
 	return stock->small || stock->large || stock->group || stock->value_bytes;
-}
-
-/**
- * kwq_stock_empty() - free unused memory of a stock
- * @stock: the stock
- * @keyed: the queue that it was for
- *
- * Context: any.
- */
-static inline void kwq_stock_empty(struct kwq_stock *stock, struct kwq_keyed *keyed)
-{
-	if (unlikely(kwq_stock_has_any(stock)))
-		kwq_stock_free(stock, keyed);
-}
-
-/**
- * kwq_keyed_begin() - take the lock of a queue
- * @keyed: the queue
- * @flags: out: for kwq_keyed_unlock()
- *
- * Context: process.
- * Return: current time, as kwq_stamp_locked().
- */
-static inline ktime_t kwq_keyed_begin(struct kwq_keyed *keyed, unsigned long *flags)
-	__acquires(&keyed->queue.lock)
-{
-	spin_lock_irqsave(&keyed->queue.lock, *flags);
-	return kwq_stamp_locked(&keyed->queue);
 }
 
 extern u64 kwq_ticket_factors[2];
@@ -893,10 +870,6 @@ static inline struct kwq_keyed_item *kwq_keyed_find(struct kwq_keyed *keyed,
 	return NULL;
 }
 
-#if IS_ENABLED(CONFIG_KUNIT)
-void *kwq_new_page(gfp_t gfp);
-#endif
-
 /* room.c */
 
 /**
@@ -922,7 +895,6 @@ int kwq_stock_fill_or_wait(struct kwq_stock *stock, struct kwq_keyed *keyed,
 			   const struct kwq_key *key, const struct kwq_extras *extras, u32 nr,
 			   struct kwq_room_wait *wait);
 void kwq_keyed_end_away(struct kwq_keyed *keyed);
-void kwq_tell_adders_locked(struct kwq_keyed *keyed);
 void kwq_leave_room_locked(struct kwq_keyed *keyed, struct kwq_room_wait *wait);
 
 /* board.c */
@@ -953,17 +925,6 @@ void kwq_keyed_close_board(struct kwq_keyed *keyed);
 void kwq_keyed_tell(struct kwq_keyed *keyed, u64 adds);
 void kwq_keyed_free_board(struct kwq_keyed *keyed);
 
-/**
- * kwq_board_forget() - take the key of an item off the board, if it is there
- * @keyed: the queue; its lock held
- * @ki: the item; an add of its key may not coalesce any more, or has another result
- */
-static inline void kwq_board_forget(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
-{
-	if (unlikely(ki->is_posted))
-		kwq_board_take_off(keyed, ki);
-}
-
 /* life.c */
 int kwq_keyed_register(void);
 void kwq_keyed_unregister(void);
@@ -983,23 +944,7 @@ int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *s
 int kwq_keyed_set_term(struct kwq_keyed *keyed, ktime_t term);
 void kwq_term_end_locked(struct kwq_keyed *keyed, ktime_t now);
 bool kwq_term_look_locked(struct kwq_keyed *keyed);
-
-/**
- * kwq_term_is_over_locked() - have all hand-outs of a queue ended (Q20)
- * @keyed: the queue; its lock held
- *
- * A call that hands out, finishes or extends asks this in the same hold.
- *
- * Return: true if so.
- */
-static inline bool kwq_term_is_over_locked(struct kwq_keyed *keyed)
-{
-	const struct kwq_core *core = &keyed->queue.core;
-
-	/* The first test is one that each get makes anyway. */
-	return unlikely(core->unusual) && core->paused & (KWQ_TERM_RUNS | KWQ_TERM_OVER) &&
-	       kwq_term_look_locked(keyed);
-}
+bool kwq_handouts_expire(struct kwq_keyed *keyed, ktime_t now);
 
 #if IS_ENABLED(CONFIG_KUNIT)
 extern struct workqueue_struct *kwq_free_wq;
@@ -1204,9 +1149,9 @@ struct kwq_keyed_item *kwq_find_held(struct kwq_handle *handle, u64 ticket);
 void kwq_handout_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki);
 void kwq_handout_end(struct kwq_handle *handle, struct kwq_keyed_item *ki);
 void kwq_handout_abandon(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
+void kwq_handout_lose(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 void kwq_handout_revoke(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 void kwq_handout_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
-bool kwq_handouts_expire(struct kwq_keyed *keyed, ktime_t now);
 
 /* names.c */
 int kwq_names_register(void);

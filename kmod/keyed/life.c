@@ -15,7 +15,7 @@
 #include <kunit/visibility.h>
 #include "compat.h"
 #include "core/limiter.h"
-#include "keyed.h"
+#include "hold.h"
 
 /* A queue with at most this many items is freed by the task that drops its last reference. */
 #define FREED_AT_ONCE	1024
@@ -76,6 +76,7 @@ static void free_queue(struct kwq_keyed *keyed)
 	/* First stop the timer, which makes items ready. */
 	kwq_queue_destroy(&keyed->queue);
 	kwq_keyed_destroy_items(keyed);
+	kwq_keyed_free_board(keyed);
 	/* Last, so that a task that finds room in the quota finds the memory, too. */
 	kwq_quota_uncharge(keyed->quota, keyed->nr_bytes + keyed->gone_bytes + keyed->own_bytes);
 	kwq_quota_put(keyed->quota);

@@ -29,7 +29,7 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/wait.h>
-#include "keyed.h"
+#include "hold.h"
 
 /**
  * struct kwq_adder - a task that waits for room in a queue
@@ -77,17 +77,6 @@ static int wake_adder(struct wait_queue_entry *entry, unsigned int mode, int fla
 	list_del_init(&entry->entry);
 	default_wake_function(entry, mode, flags, key);
 	return 1;
-}
-
-/**
- * kwq_tell_adders_locked() - wake an adder that finds room
- * @keyed: the queue; its lock held
- */
-void kwq_tell_adders_locked(struct kwq_keyed *keyed)
-{
-	lockdep_assert_held(&keyed->queue.lock);
-	keyed->adders_may_fit = false;
-	wake_up(&keyed->adders);
 }
 
 /**

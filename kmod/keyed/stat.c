@@ -5,7 +5,7 @@
 #include <linux/string.h>
 #include <linux/string_helpers.h>
 #include <linux/uidgid.h>
-#include "keyed.h"
+#include "hold.h"
 #include "timens.h"
 
 static void stat_changes(const struct kwq_changes *changes, struct kwq_stat *stat)

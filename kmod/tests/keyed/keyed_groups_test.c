@@ -4,7 +4,7 @@
 #include <linux/err.h>
 #include <linux/kwq.h>
 #include <linux/string.h>
-#include "keyed/keyed.h"
+#include "keyed/hold.h"
 #include "keyed_ops.h"
 #include "tests/core/core_check.h"
 #include "tests/thread.h"

@@ -223,7 +223,7 @@ static void hold_tells_one(struct kunit *test)
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	KUNIT_EXPECT_FALSE(test, keyed->adders_may_fit);
 	keyed->limits.max_items = 3;
-	kwq_tell_adders_locked(keyed);
+	wake_up(&keyed->adders);
 	left = nr_waiting(keyed);
 	kwq_keyed_unlock(keyed, flags);
 	KUNIT_EXPECT_EQ(test, left, NR_ADDERS - 1);
@@ -367,7 +367,7 @@ static void room_is_taken(struct kunit *test)
 	kwq_test_fill_stock(&stock, keyed, &new, 1);
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_remove_locked(keyed, &old, 0, 0, 0), KWQ_WAS_READY);
-	kwq_tell_adders_locked(keyed);
+	wake_up(&keyed->adders);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_add_locked(keyed, &new, &options, NULL, 0, &stock), KWQ_ADDED);
 	kwq_keyed_unlock(keyed, flags);
 	kwq_stock_empty(&stock, keyed);

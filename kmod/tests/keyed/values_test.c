@@ -8,7 +8,7 @@
 #include <linux/kwq.h>
 #include <linux/mm.h>
 #include <linux/string.h>
-#include "keyed/keyed.h"
+#include "keyed/hold.h"
 #include "keyed_ops.h"
 #include "tests/core/core_check.h"
 
