@@ -493,15 +493,18 @@ static __always_inline int execute_many(struct kwq_handle *handle,
 	return err ?: take_all(handle, kind, batch, taken, &chunk, NULL, wait);
 }
 
-/* The most frequent kinds have their own specialised loops. */
-static noinline __flatten int add_many(struct kwq_handle *handle, const struct kwq_batch *batch,
-				       u32 *taken)
+/*
+ * The most frequent kinds have their own specialised loops. A clone with fewer arguments would not
+ * be flattened.
+ */
+static noinline __noclone __flatten int add_many(struct kwq_handle *handle,
+						 const struct kwq_batch *batch, u32 *taken)
 {
 	return execute_many(handle, &kwq_batch_add, batch, taken, NULL);
 }
 
-static noinline __flatten int finish_many(struct kwq_handle *handle, const struct kwq_batch *batch,
-					  u32 *taken)
+static noinline __noclone __flatten int finish_many(struct kwq_handle *handle,
+						    const struct kwq_batch *batch, u32 *taken)
 {
 	return execute_many(handle, &kwq_batch_done, batch, taken, NULL);
 }
