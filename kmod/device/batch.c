@@ -321,6 +321,16 @@ noinline int kwq_copy_resized_in(void *entries, size_t size, u32 nr, const void 
 	return err;
 }
 
+/* Checks the length of an entry's key before the key is read. @offset: bytes of the keys before. */
+static int check_key(const struct kwq_batch *batch, u64 offset, u32 len)
+{
+	if (!len)
+		return 0;
+	if (len > KWQ_KEY_MAX)
+		return -EMSGSIZE;
+	return offset + len > batch->keys_len ? -EINVAL : 0;
+}
+
 /**
  * struct cursor - position in a batch
  * @taken: number of entries taken
@@ -391,7 +401,7 @@ static __always_inline int take(struct kwq_handle *handle, const struct kwq_batc
 	nr = plan_keys(kind, chunk, batch, at, nr, &bytes);
 	if (!nr) {
 		bytes = key_len(kind, chunk, 0);
-		bad = kwq_check_key(batch, at->key_offset, bytes);
+		bad = check_key(batch, at->key_offset, bytes);
 	}
 	if (alone || !nr)
 		nr = 1;
@@ -632,7 +642,7 @@ int kwq_batch_prepare_paired_done(const struct kwq_batch *done, const struct kwq
 		return -EFAULT;
 	paired->ticket = entry.ticket;
 	paired->flags = entry.flags;
-	paired->err = kwq_check_key(done, 0, entry.key_len);
+	paired->err = check_key(done, 0, entry.key_len);
 	if (!paired->err && !entry.ticket == !entry.key_len)
 		paired->err = -EINVAL;
 	return 1;

@@ -67,23 +67,6 @@ static inline bool kwq_is_settling(const struct kwq_done_entry *entry)
  */
 #define KWQ_RESULT_UNKNOWN	(-EFAULT)
 
-/**
- * kwq_check_key() - check the length of an entry's key before the key is read
- * @batch: the batch
- * @offset: bytes of keys of the entries before
- * @len: length of the key
- *
- * Return: 0, -EMSGSIZE or -EINVAL.
- */
-static inline int kwq_check_key(const struct kwq_batch *batch, u64 offset, u32 len)
-{
-	if (!len)
-		return 0;
-	if (len > KWQ_KEY_MAX)
-		return -EMSGSIZE;
-	return offset + len > batch->keys_len ? -EINVAL : 0;
-}
-
 /* batch.c */
 int kwq_copy_resized_in(void *entries, size_t size, u32 nr, const void __user *from,
 			u32 size_there);

@@ -219,11 +219,14 @@ static int get_some_locked(struct kwq_handle *handle, struct kwq_got_buffer *buf
 {
 	struct kwq_keyed *keyed = handle->keyed;
 	struct kwq_keyed_item *ki;
-	u32 most = min(buffer->max_items, kwq_keyed_most_gets(keyed));
+	u32 most = buffer->max_items;
 	struct kwq_item *item;
 	int err = -EMSGSIZE;
 	u32 nr;
 
+	/* O8 */
+	if (unlikely(keyed->limits.aging))
+		most = min(most, kwq_core_most_gets(&keyed->queue.core));
 	buffer->keys_len = 0;
 	for (nr = 0; nr < most; nr++) {
 		item = kwq_core_peek(&keyed->queue.core, now);

@@ -496,19 +496,6 @@ static inline void kwq_set_token(const struct kwq_keyed *keyed, struct kwq_keyed
 }
 
 /**
- * kwq_keyed_ends_token() - does an add that succeeds end the token of an item
- * @keyed: its queue; its lock held
- * @ki: the item, before the add
- *
- * Return: true if nobody was to hand it out, so the token is of a former run.
- */
-static inline bool kwq_keyed_ends_token(const struct kwq_keyed *keyed,
-					const struct kwq_keyed_item *ki)
-{
-	return unlikely(keyed->changes) && kwq_item_is_idle(&ki->item);
-}
-
-/**
  * kwq_item_of_change() - the item that has changed
  * @keyed: its queue
  * @change: the change
@@ -1013,17 +1000,6 @@ static inline bool kwq_keyed_has_gone(const struct kwq_keyed *keyed)
 static inline bool kwq_keyed_may_tell_adders(const struct kwq_keyed *keyed)
 {
 	return keyed->owes & KWQ_OWES_ADDERS && keyed->adders_may_fit;
-}
-
-/**
- * kwq_keyed_most_gets() - how many items one hold of the lock may hand out (O8)
- * @keyed: the queue
- *
- * Return: the number.
- */
-static inline u32 kwq_keyed_most_gets(const struct kwq_keyed *keyed)
-{
-	return unlikely(keyed->limits.aging) ? kwq_core_most_gets(&keyed->queue.core) : U32_MAX;
 }
 
 /**
