@@ -501,7 +501,8 @@ int kwq_keyed_init_items(struct kwq_keyed *keyed)
 	keyed->small_bytes = small_bytes[kwq_item_kind(keyed)];
 	keyed->size_before = bytes_before[kwq_item_kind(keyed)];
 	/* With a lease and slots of values there is no room left, and every item is a large one. */
-	keyed->small_key_max = max_t(int, SMALL_SIZE + keyed->size_before - kwq_item_size(keyed, 0), 0);
+	keyed->small_key_max = max_t(int, 0, SMALL_SIZE + keyed->size_before -
+				     kwq_item_size(keyed, 0));
 	INIT_LIST_HEAD(&keyed->remembered);
 	init_waitqueue_head(&keyed->adders);
 	init_waitqueue_func_entry(&keyed->in_quota, kwq_quota_tell_pollers);

@@ -233,7 +233,7 @@ int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	}
 	if (!ki)
 		ki = kwq_keyed_insert(keyed, key, stock);
-	/* Nobody was to hand it out, so its token is of a former run. The add cannot fail any more. */
+	/* Nobody was to hand it out, so its token is of a former run. The add cannot fail now. */
 	if (unlikely(keyed->changes) && kwq_item_is_idle(&ki->item))
 		kwq_set_token(keyed, ki, 0);
 	ret = extras ? add_with_extras(keyed, ki, options, extras, now, stock) :

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ends of hand-outs by time: leases (O3), and the term of a queue, an end of all hand-outs, which
- * a manager sets and moves (Q20). handout.c says how leases are kept.
+ * The ends of hand-outs by time: leases (O3), and the term of a queue, which is an end of all
+ * hand-outs that a manager sets and moves (Q20). handout.c says how leases are kept.
  *
  * A manager may have promised others that nobody here works on a key after a certain time. It may
  * be stopped or dead at that time. So the queue keeps the promise itself: from the end of the term

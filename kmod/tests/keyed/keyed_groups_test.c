@@ -328,9 +328,8 @@ static void group_ends_and_begins_in_one_hold(struct kunit *test)
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
 	KUNIT_EXPECT_EQ(test, kwq_handle_end_locked(t->x, got.ticket, NULL, 0, 0), KWQ_FINISHED);
 	KUNIT_EXPECT_NOT_NULL(test, t->keyed->gone_memory);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_add_locked(t->keyed, &key,
-							&(struct kwq_add_options){}, &extras, 0,
-							&stock), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_add_locked(t->keyed, &key, &(struct kwq_add_options){},
+						   &extras, 0, &stock), KWQ_ADDED);
 	kwq_keyed_unlock(t->keyed, flags);
 	kwq_stock_empty(&stock, t->keyed);
 	KUNIT_EXPECT_NULL(test, t->keyed->gone_memory);

@@ -304,8 +304,8 @@ static void key_comes_in_the_same_hold(struct kunit *test)
 	kwq_test_fill_stock(&stock, keyed, &old, 1);
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_remove_locked(keyed, &old, 0, 0, 0), KWQ_WAS_READY);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_add_locked(keyed, &t->adders[1].key, &options, NULL, 0, &stock),
-			KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_add_locked(keyed, &t->adders[1].key, &options, NULL, 0,
+						   &stock), KWQ_ADDED);
 	kwq_keyed_unlock(keyed, flags);
 	kwq_stock_empty(&stock, keyed);
 	for (i = 1; i < NR_ADDERS; i++)
@@ -368,7 +368,8 @@ static void room_is_taken(struct kunit *test)
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_remove_locked(keyed, &old, 0, 0, 0), KWQ_WAS_READY);
 	wake_up(&keyed->adders);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_add_locked(keyed, &new, &options, NULL, 0, &stock), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_add_locked(keyed, &new, &options, NULL, 0, &stock),
+			KWQ_ADDED);
 	kwq_keyed_unlock(keyed, flags);
 	kwq_stock_empty(&stock, keyed);
 	kwq_test_wait_until(test, nr_waiting(keyed) == 3);

@@ -593,8 +593,8 @@ static int add_to_group(struct values_test *t, const char *key, u32 flags, u32 v
 	*stock = (struct kwq_stock){};
 	do {
 		spin_lock_irqsave(&t->keyed->queue.lock, irqs);
-		ret = kwq_keyed_add_locked(t->keyed, &k, &(struct kwq_add_options){}, &extras,
-						0, stock);
+		ret = kwq_keyed_add_locked(t->keyed, &k, &(struct kwq_add_options){}, &extras, 0,
+					   stock);
 		kwq_keyed_unlock(t->keyed, irqs);
 	} while (ret == -EAGAIN && !kwq_stock_fill(stock, t->keyed, &k, &extras, 1));
 	kwq_stock_empty(stock, t->keyed);
