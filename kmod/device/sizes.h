@@ -55,7 +55,7 @@ KWQ_FIRST_SIZE(kwq_board_args, 16);
 KWQ_FIRST_SIZE(kwq_tell_args, 16);
 KWQ_FIRST_SIZE(kwq_follow_args, 16);
 KWQ_FIRST_SIZE(kwq_changes_args, 96);
-KWQ_FIRST_SIZE(kwq_sync_args, 40);
+KWQ_FIRST_SIZE(kwq_sync_args, 24);
 KWQ_FIRST_SIZE(kwq_term_args, 16);
 
 #endif /* KWQ_SIZES_H */

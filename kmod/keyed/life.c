@@ -15,7 +15,7 @@
 #include <kunit/visibility.h>
 #include "compat.h"
 #include "core/limiter.h"
-#include "keyed.h"
+#include "hold.h"
 
 /* A queue with at most this many items is freed by the task that drops its last reference. */
 #define FREED_AT_ONCE	1024
@@ -76,8 +76,9 @@ static void free_queue(struct kwq_keyed *keyed)
 	/* First stop the timer, which makes items ready. */
 	kwq_queue_destroy(&keyed->queue);
 	kwq_keyed_destroy_items(keyed);
+	kwq_keyed_free_board(keyed);
 	/* Last, so that a task that finds room in the quota finds the memory, too. */
-	kwq_quota_uncharge(keyed, keyed->nr_bytes + keyed->gone_bytes + keyed->own_bytes);
+	kwq_quota_uncharge(keyed->quota, keyed->nr_bytes + keyed->gone_bytes + keyed->own_bytes);
 	kwq_quota_put(keyed->quota);
 	free_memory(keyed);
 }
@@ -162,7 +163,7 @@ static int charge_queue(struct kwq_keyed *keyed)
 	if (IS_ERR(quota))
 		return PTR_ERR(quota);
 	keyed->quota = quota;
-	if (kwq_quota_charge(keyed, keyed->own_bytes))
+	if (kwq_quota_charge(keyed->quota, keyed->own_bytes))
 		return 0;
 	kwq_quota_remove_queue(quota);
 	kwq_quota_put(quota);
@@ -262,7 +263,7 @@ destroy_queue:
 	kwq_keyed_destroy_items(keyed);
 
 give_back:
-	kwq_quota_uncharge(keyed, keyed->own_bytes);
+	kwq_quota_uncharge(keyed->quota, keyed->own_bytes);
 	kwq_quota_remove_queue(keyed->quota);
 	kwq_quota_put(keyed->quota);
 free_keyed:

@@ -372,13 +372,11 @@ KWQ_AT(kwq_term_args, size, 0, 4);
 KWQ_AT(kwq_term_args, flags, 4, 4);
 KWQ_AT(kwq_term_args, until, 8, 8);
 
-_Static_assert(sizeof(struct kwq_sync_args) == 40, "kwq_sync_args");
+_Static_assert(sizeof(struct kwq_sync_args) == 24, "kwq_sync_args");
 KWQ_AT(kwq_sync_args, size, 0, 4);
 KWQ_AT(kwq_sync_args, flags, 4, 4);
 KWQ_AT(kwq_sync_args, deadline, 8, 8);
 KWQ_AT(kwq_sync_args, resume, 16, 8);
-KWQ_AT(kwq_sync_args, number, 24, 8);
-KWQ_AT(kwq_sync_args, outbox_number, 32, 8);
 
 KWQ_EQUALS(KEY_MAX, 4096);
 KWQ_EQUALS(NAME_MAX, 255);

@@ -641,10 +641,8 @@ type termArgs struct {
 }
 
 type syncArgs struct {
-	size         uint32
-	flags        uint32
-	deadline     uint64
-	resume       uint64
-	number       uint64
-	outboxNumber uint64
+	size     uint32
+	flags    uint32
+	deadline uint64
+	resume   uint64
 }

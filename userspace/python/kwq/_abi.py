@@ -265,7 +265,7 @@ CHANGES_ARGS: Final = Layout("kwq_changes_args", """
     batch.extras:Q batch.keys_len:I batch.nr:I batch.entry_size:I batch.extra_size:I
 """)
 TERM_ARGS: Final = Layout("kwq_term_args", "size:I flags:I until:Q")
-SYNC_ARGS: Final = Layout("kwq_sync_args", "size:I flags:I deadline:Q resume:Q number:Q outbox_number:Q")
+SYNC_ARGS: Final = Layout("kwq_sync_args", "size:I flags:I deadline:Q resume:Q")
 
 IOC_INFO: Final = request(3, 0x00)
 IOC_CREATE: Final = request(1, 0x01)
