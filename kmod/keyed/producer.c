@@ -63,8 +63,8 @@ VISIBLE_IF_KUNIT struct kwq_record *kwq_record_reserve(struct kwq_key_queue *key
 		if (head - tail + padding + size > KWQ_RING_BYTES)
 			return NULL;
 	} while (cmpxchg(&keys->head, head, head + padding + size) != head);
-	/* Until then it was 0. Pairs with the acquire of carry_out_one(). */
 	if (padding)
+		/* Pairs with the acquire of carry_out_one(), as that of a record does. */
 		smp_store_release(&record_at(keys, head)->size, padding | IS_READY | IS_PADDING);
 	return record_at(keys, head + padding);
 }

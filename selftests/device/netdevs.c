@@ -114,7 +114,7 @@ static void set_up(int socket, const char *name, bool up)
 {
 	struct ifreq request = { .ifr_flags = up ? IFF_UP : 0 };
 
-	strcpy(request.ifr_name, name);
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
 	REQUIRE(!ioctl(socket, SIOCSIFFLAGS, &request));
 }
 
