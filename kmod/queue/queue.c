@@ -4,7 +4,6 @@
  */
 #include <linux/atomic.h>
 #include <linux/export.h>
-#include <linux/kcov.h>
 #include <linux/slab.h>
 #include "core/limiter.h"
 #include "queue.h"
@@ -55,7 +54,6 @@ void kwq_large_queue_init(struct kwq_large_queue *large, const char *name,
 	bulk->lease_end = KTIME_MAX;
 	bulk->key_ops = NULL;
 	bulk->id = atomic64_inc_return(&last_id);
-	bulk->kcov_handle = kcov_common_handle();
 }
 EXPORT_SYMBOL_GPL(kwq_large_queue_init);
 

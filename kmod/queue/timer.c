@@ -16,7 +16,6 @@
 #include <linux/hrtimer.h>
 #include <linux/init.h>
 #include <linux/irq_work.h>
-#include <linux/kcov.h>
 #include <linux/llist.h>
 #include <linux/minmax.h>
 #include <linux/preempt.h>
@@ -94,15 +93,7 @@ VISIBLE_IF_KUNIT bool kwq_take_turn(struct kwq_queue *queue, bool was_behind)
 
 static void take_turn_and_go_on(struct kwq_queue *queue, bool was_behind)
 {
-	bool small = kwq_is_small(queue), is_behind;
-
-	/* Attributes the coverage to the fuzzer's program that made the queue. */
-	if (!small)
-		kcov_remote_start_common(kwq_queue_bulk_of(queue)->kcov_handle);
-	is_behind = kwq_take_turn(queue, was_behind);
-	if (!small)
-		kcov_remote_stop();
-	if (is_behind)
+	if (kwq_take_turn(queue, was_behind))
 		leave_to_work_item(queue);
 }
 

@@ -103,7 +103,6 @@
 #include <linux/atomic.h>
 #include <linux/build_bug.h>
 #include <linux/hrtimer.h>
-#include <linux/kcov.h>
 #include <linux/kwq_backoff.h>
 #include <linux/kwq_types.h>
 #include <linux/ktime.h>
@@ -253,8 +252,6 @@ struct kwq_queue_bulk {
 	ktime_t lease_end;		/* L: no lease or term ends earlier; KTIME_MAX for never */
 	u64 id;				/* I: for tracing */
 	const struct kwq_key_ops *key_ops;	/* I: NULL where the object is the key */
-	/* I: the KCOV handle of the task that made the queue; a u64 before Linux 7.2 */
-	typeof(kcov_common_handle()) kcov_handle;
 };
 
 /**
