@@ -191,9 +191,9 @@ enum kwq_clock {
  */
 struct kwq_queue {
 	/* private: */
-	spinlock_t lock;		/* these three first: see KWQ_BEFORE_CORE */
+	struct kwq_core core;		/* L; first, as in struct kwq_large_core */
+	spinlock_t lock;
 	u32 woken;			/* L: unlocks wake for @core.readied - @woken; wraps */
-	struct kwq_core core;		/* L */
 	struct kwq_holder holder;	/* L: holder of the items that kwq_get() hands out */
 	u8 woken_phase : 2;		/* L: the phase that all waiters were last woken for */
 	u8 has_timer : 1;		/* L: @timer was set up */
@@ -262,9 +262,9 @@ struct kwq_queue_bulk {
  * however many items wait. Take it for a queue of thousands of items. It has some 7 KiB.
  */
 struct kwq_large_queue {
-	/* private: right before @queue, where the core finds them */
+	/* private: */
 	struct kwq_queue_bulk of_queue;
-	struct kwq_bulk of_core;
+	struct kwq_bulk of_core;	/* with the core of @queue a struct kwq_large_core */
 	/* public: */
 	struct kwq_queue queue;
 };

@@ -10,9 +10,6 @@
 #include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/rbtree_types.h>
-#ifdef __KERNEL__
-#include <linux/spinlock_types.h>
-#endif
 #include <linux/types.h>
 #include <uapi/linux/kwq.h>
 
@@ -472,22 +469,13 @@ struct kwq_bulk {
 	struct kwq_order order;
 };
 
-/* A queue begins with its lock, which adds and gets then reach without an offset, and a u32. */
-#ifdef __KERNEL__
-#define KWQ_BEFORE_CORE	ALIGN(sizeof(spinlock_t) + sizeof(u32), __alignof__(struct kwq_core))
-#else
-#define KWQ_BEFORE_CORE		0
-#endif
-
 /**
  * struct kwq_large_core - a large core
  * @bulk: the members that a small one has not
- * @before: what a queue has before its core
  * @core: the core
  */
 struct kwq_large_core {
 	struct kwq_bulk bulk;
-	char before[KWQ_BEFORE_CORE];
 	struct kwq_core core;
 };
 
