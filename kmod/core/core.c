@@ -772,12 +772,6 @@ const struct kwq_limiter_config *kwq_core_limits(const struct kwq_core *core)
 	return core->limiter ? &core->limiter->config : &kwq_default_limits;
 }
 
-static u64 limiters_delay(struct kwq_core *core, u32 requeues, ktime_t now, u32 random)
-{
-	return core->limiter ? kwq_rate_limiter_when(core->limiter, requeues, now, random) :
-			       kwq_default_delay(requeues);
-}
-
 /**
  * kwq_core_num_requeues() - how often an item was rate-limited (L9)
  * @core: the core
@@ -865,7 +859,7 @@ int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
 	forget_if_untouched(core, item, now);
 	if (config->dead_after && item->requeues >= config->dead_after)
 		return die_unless_needed(core, item, now);
-	delay = limiters_delay(core, item->requeues, now, random);
+	delay = kwq_rate_limiter_when(core->limiter, item->requeues, now, random);
 	if (item->requeues < U32_MAX)
 		item->requeues++;
 	count(core, &kwq_bulk_of(core)->rate_limited);
