@@ -319,10 +319,10 @@ static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority
 	return KWQ_ADDED;
 }
 
-static __always_inline void start_waiting(struct kwq_core *core, struct kwq_item *item,
-					  ktime_t when, ktime_t now, bool small)
+static inline void start_waiting(struct kwq_core *core, struct kwq_item *item, ktime_t when,
+				 ktime_t now)
 {
-	if (join_waiting(core, item, when, now, small))
+	if (join_waiting(core, item, when, now))
 		core->changed = true;
 	set_state(item, item->state | KWQ_ITEM_WAITING);
 }
@@ -532,20 +532,18 @@ static int merged_priority(int old, int new, enum kwq_wait_policy policy)
 }
 
 /* D4: due items that have not expired yet go first if their time is earlier or equal. */
-static inline bool is_due_first(const struct kwq_core *core, ktime_t when, ktime_t now, bool small)
+static inline bool is_due_first(const struct kwq_core *core, ktime_t when, ktime_t now)
 {
-	return when <= now && (!kwq_core_has_waiting(core) || when < next_time(core, small));
+	return when <= now && (!kwq_core_has_waiting(core) || when < next_time(core));
 }
 
-static __always_inline int add_at(struct kwq_core *core, struct kwq_item *item,
-				  int priority, ktime_t when,
-				  enum kwq_wait_policy policy, ktime_t now, bool small)
+static inline int add_at(struct kwq_core *core, struct kwq_item *item, int priority,
+			 ktime_t when, enum kwq_wait_policy policy, ktime_t now)
 {
 	bool waited = item->state & KWQ_ITEM_WAITING, begins_in_use = false;
 	ktime_t old;
 
-	if (!small)
-		kwq_bulk_of(core)->retries++;
+	count(core, &kwq_bulk_of(core)->retries);
 	if (kwq_item_is_idle(item)) {
 		/*
 		 * Q12: an idle item starts from 0. The add's own priority is kept in
@@ -572,26 +570,15 @@ static __always_inline int add_at(struct kwq_core *core, struct kwq_item *item,
 		stop_waiting(core, item);
 	}
 
-	if (is_due_first(core, when, now, small))
+	if (is_due_first(core, when, now))
 		return make_dirty_as_awaited(core, item, now);
 	if (begins_in_use)
-		note_wait_began(item, now, small);
-	start_waiting(core, item, when, now, small);
+		note_wait_began(core, item, now);
+	start_waiting(core, item, when, now);
 	if (!waited)
 		return KWQ_WAITING;
 	count(core, &kwq_bulk_of(core)->coalesced);
 	return KWQ_COALESCED;
-}
-
-/* Slow path of kwq_core_add_at(). */
-static noinline int add_at_unusual(struct kwq_core *core, struct kwq_item *item,
-				   int priority, ktime_t when,
-				   enum kwq_wait_policy policy, ktime_t now)
-{
-	if (kwq_core_refuses(core, item))
-		return -ESHUTDOWN;
-	forget_if_untouched(core, item, now);
-	return add_at(core, item, priority, when, policy, now, kwq_core_is_small(core));
 }
 
 /**
@@ -614,11 +601,10 @@ static noinline int add_at_unusual(struct kwq_core *core, struct kwq_item *item,
 int kwq_core_add_at(struct kwq_core *core, struct kwq_item *item, int priority,
 		    ktime_t when, enum kwq_wait_policy policy, ktime_t now)
 {
-	if (unlikely(core->unusual || item->state & KWQ_ITEM_DISABLED))
-		return add_at_unusual(core, item, priority, when, policy, now);
-
+	if (kwq_core_refuses(core, item))
+		return -ESHUTDOWN;
 	forget_if_untouched(core, item, now);
-	return add_at(core, item, priority, when, policy, now, false);
+	return add_at(core, item, priority, when, policy, now);
 }
 
 /**
@@ -695,11 +681,11 @@ static void restore_waiting(struct kwq_core *core, struct kwq_item *item,
 			    const struct kwq_restored *restored, ktime_t now)
 {
 	item->wait_priority = restored->wait_priority;
-	if (is_due_first(core, restored->due, now, false)) {
+	if (is_due_first(core, restored->due, now)) {
 		make_dirty_as_awaited(core, item, now);
 		return;
 	}
-	start_waiting(core, item, restored->due, now, false);
+	start_waiting(core, item, restored->due, now);
 	item->since = ago(now, restored->waiting_for);
 }
 
@@ -871,8 +857,7 @@ int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
 			item->since = now;
 		return kwq_core_add(core, item, priority, false, now);
 	}
-	return add_at(core, item, priority, ktime_add_safe(now, delay), policy, now,
-		      kwq_core_is_small(core));
+	return add_at(core, item, priority, ktime_add_safe(now, delay), policy, now);
 }
 
 /**
@@ -1354,7 +1339,7 @@ struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
  */
 ktime_t kwq_core_next_time(const struct kwq_core *core)
 {
-	return core->shut_down ? KTIME_MAX : next_time(core, kwq_core_is_small(core));
+	return core->shut_down ? KTIME_MAX : next_time(core);
 }
 
 /**
