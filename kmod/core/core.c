@@ -18,10 +18,6 @@
 #include "order.h"
 #include "waiting.h"
 
-/**
- * kwq_item_init() - make an item idle
- * @item: the item; in no queue
- */
 void kwq_item_init(struct kwq_item *item)
 {
 	item->holder = NULL;

@@ -516,7 +516,8 @@ static inline struct kwq_result kwq_result_of(int err)
  *	priority. It saturates at the end of the clock's range (D7).
  *
  * The item's requeues are forgotten. If it is waiting already, it keeps the earlier of the two
- * times. A delay of 0 is as kwq_add(), and leaves its waiting as it is.
+ * times. If it was added meanwhile, it is handled at once, and again at that time, as after
+ * kwq_add_after(). A delay of 0 is as kwq_add(), and leaves its waiting as it is.
  *
  * Return: the result.
  */
@@ -703,7 +704,8 @@ int kwq_add(struct kwq_queue *queue, struct kwq_item *item);
  * @item: the item
  * @delay: in ns; 0 is kwq_add(); saturates at the end of the clock's range
  *
- * A waiting item keeps the earlier of the two times.
+ * A waiting item keeps the earlier of the two times. A ready item stays ready and waits as well,
+ * so it is handled twice, unless its time comes before it is handed out.
  *
  * Return: KWQ_WAITING, KWQ_COALESCED (was waiting already), or as kwq_add().
  */
@@ -764,11 +766,13 @@ int kwq_expedite(struct kwq_queue *queue, struct kwq_item *item);
  * - KWQ_DIRTY: as KWQ_DIRTIED, but it had been added during the processing before.
  * - KWQ_WAITING: it waits for its time from now on.
  * - KWQ_DEAD: a rate-limited add of an item that is dead now, or will be at its done.
- * - -ESHUTDOWN: the queue is shut down or the item cancelled. Nothing has changed.
- * - -ENOENT: KWQ_ADD_KICK, but the item is not dead. Nothing has changed.
+ *
+ * With nothing changed, one of these errors:
+ * - -ESHUTDOWN: the queue is shut down or the item cancelled.
+ * - -ENOENT: KWQ_ADD_KICK, but the item is not dead.
  * - -EINVAL: the options have an unknown flag, flags that exclude each other, or a priority
  *   out of range, which of a small queue is only 0. Or they name a group, but the queue has none,
- *   or KWQ_ADD_GROUP is missing. Nothing has changed.
+ *   or KWQ_ADD_GROUP is missing.
  */
 int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 		 const struct kwq_add_options *options);
@@ -786,7 +790,7 @@ int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
  * find items that became ready at that done.
  *
  * Context: process; sleeps.
- * Return: the item, or an ERR_PTR(): -ESHUTDOWN (shut down and nothing is ready),
+ * Return: the item, or an ERR_PTR() and never NULL: -ESHUTDOWN (shut down and nothing is ready),
  * -ETIMEDOUT, or -ERESTARTSYS (a signal).
  */
 struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline);
@@ -795,7 +799,7 @@ struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline);
  * kwq_try_get() - get the first ready item without waiting
  * @queue: the queue
  *
- * Return: the item, or an ERR_PTR(): -EAGAIN or -ESHUTDOWN.
+ * Return: the item, or an ERR_PTR() and never NULL: -EAGAIN or -ESHUTDOWN.
  */
 struct kwq_item *kwq_try_get(struct kwq_queue *queue);
 

@@ -212,6 +212,14 @@ struct kwq_item {
 #define KWQ_POST_HELD	((struct kwq_item *)2UL)	/* the holder of the lock claims it */
 #define KWQ_POST_AGAIN	((struct kwq_item *)3UL)	/* the same, and has to add it at the end */
 
+/**
+ * kwq_item_init() - make an item idle
+ * @item: the item; in no queue
+ *
+ * Before its first add, and to use it again after kwq_disable_sync().
+ *
+ * Context: any.
+ */
 void kwq_item_init(struct kwq_item *item);
 
 /**
@@ -301,7 +309,21 @@ struct kwq_grouped_item {
 	struct kwq_item item;
 };
 
+/**
+ * kwq_group_init() - initialise a group (Q16)
+ * @group: the group; it has no items
+ *
+ * Context: any.
+ */
 void kwq_group_init(struct kwq_group *group);
+
+/**
+ * kwq_grouped_item_init() - make an item of a queue with groups idle (Q16)
+ * @grouped: the item; in no queue
+ * @group: its group; NULL for none
+ *
+ * Context: any.
+ */
 void kwq_grouped_item_init(struct kwq_grouped_item *grouped, struct kwq_group *group);
 
 /* The life of a queue. */
