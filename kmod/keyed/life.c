@@ -335,7 +335,7 @@ void kwq_keyed_pause(struct kwq_keyed *keyed, ktime_t until)
  */
 void kwq_keyed_resume(struct kwq_keyed *keyed)
 {
-	kwq_end_timed_pause(&keyed->queue);
+	kwq_pause_until(&keyed->queue, 0);
 	kwq_keyed_note_change(keyed);
 }
 

@@ -1100,22 +1100,13 @@ void kwq_pause_for(struct kwq_queue *queue, u64 ns);
 /**
  * kwq_pause_until() - hand out nothing until a time (Q14)
  * @queue: the queue
- * @until: on the queue's clock: see kwq_queue_now(); KTIME_MAX for no end
+ * @until: on the queue's clock: see kwq_queue_now(); KTIME_MAX for no end; 0 to end the pause
  *
  * As kwq_pause_for(), but pauses do not add up: this one takes the place of a timed pause that
- * is running. If the time has come already, it only ends that pause. Without an end, the pause
- * lasts until kwq_end_timed_pause().
+ * is running. If the time has come already, it only ends that pause, for example because a limit
+ * changed, or to handle all ready items at once.
  */
 void kwq_pause_until(struct kwq_queue *queue, ktime_t until);
-
-/**
- * kwq_end_timed_pause() - end a pause of kwq_pause_for() or kwq_pause_until() now
- * @queue: the queue
- *
- * For example because its limits changed, or to handle all ready items at once. Without a timed
- * pause it does nothing.
- */
-void kwq_end_timed_pause(struct kwq_queue *queue);
 
 /**
  * kwq_resume() - undo one kwq_pause() or kwq_pause_sync() (Q14)
