@@ -446,20 +446,6 @@ static noinline int add_unusual(struct kwq_core *core, struct kwq_item *item,
 
 	if (kwq_core_refuses(core, item))
 		return -ESHUTDOWN;
-	/* Q2: only the count changes. */
-	if (item->state & KWQ_ITEM_DIRTY && priority == KWQ_PRIORITY_NONE && !end_wait) {
-		count(core, &kwq_bulk_of(core)->coalesced);
-		return coalesced_with(item);
-	}
-	if (!item->state && !item->requeues) {
-		/* The same as make_dirty(). */
-		note_dirtied(core, item, now);
-		mark_dirty(core, item);
-		set_state(item, KWQ_ITEM_DIRTY);
-		join_ready(core, item, KWQ_LANE_FRESH,
-			   priority == KWQ_PRIORITY_NONE ? 0 : priority, false);
-		return KWQ_ADDED;
-	}
 	forget_if_untouched(core, item, now);
 	ret = make_dirty(core, item, priority, now);
 	if (end_wait && (item->state & KWQ_ITEM_WAITING)) {
