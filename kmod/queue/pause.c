@@ -54,7 +54,8 @@ int kwq_resume(struct kwq_queue *queue)
 	unsigned long flags;
 
 	kwq_lock(queue, &flags);
-	if (kwq_core_pauses(&queue->core) == !!queue->paused_until) {
+	/* The timed pause is one of them. */
+	if (kwq_core_pauses(&queue->core) <= !!queue->paused_until) {
 		kwq_unlock(queue, flags);
 		return -EINVAL;
 	}

@@ -207,7 +207,7 @@ static inline void kwq_look_again_locked(struct kwq_queue *queue)
 
 /* expire.c */
 bool kwq_expire_due_locked(struct kwq_queue *queue);
-bool kwq_expire_some_locked(struct kwq_queue *queue, ktime_t now, unsigned int most);
+bool kwq_expire_some_locked(struct kwq_queue *queue, ktime_t now, bool in_timer);
 ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns);
 bool kwq_advance_some(struct kwq_queue *queue, ktime_t now);
 
