@@ -27,7 +27,6 @@
 #include "queue/cancel.c"
 #include "queue/flush.c"
 #include "queue/run.c"
-#include "queue/order.c"
 #include "queue/pause.c"
 #include "queue/handler.c"
 #include "queue/queue.c"

@@ -285,7 +285,7 @@ static void __maybe_unused values(void)
  * current_user_ns data_race __field free_page guard hash_add hash_for_each
  * hash_for_each_possible hlist_entry hlist_for_each_entry hlist_for_each_entry_safe init_module
  * init_wait init_waitqueue_head
- * kcov_common_handle kcov_remote_start_common likely list_entry list_first_entry
+ * likely list_entry list_first_entry
  * list_first_entry_or_null list_for_each_entry list_for_each_entry_reverse list_last_entry
  * list_next_entry llist_for_each_entry_safe lock_map_acquire lock_map_release
  * local_irq_restore local_irq_save lockdep_assert_held lockdep_init_map max max3

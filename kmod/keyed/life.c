@@ -336,7 +336,7 @@ void kwq_keyed_pause(struct kwq_keyed *keyed, ktime_t until)
  */
 void kwq_keyed_resume(struct kwq_keyed *keyed)
 {
-	kwq_end_timed_pause(&keyed->queue);
+	kwq_pause_until(&keyed->queue, 0);
 	kwq_keyed_note_change(keyed);
 }
 
@@ -442,7 +442,7 @@ void kwq_keyed_shut_down(struct kwq_keyed *keyed)
 	bool was_shut_down = kwq_shutting_down(&keyed->queue);
 
 	kwq_keyed_close_board(keyed);
-	kwq_begin_shut_down(&keyed->queue);
+	kwq_begin_shut_down(&keyed->queue, false);
 	if (!was_shut_down)
 		kwq_keyed_end_away(keyed);
 	kwq_keyed_note_change(keyed);
@@ -467,7 +467,7 @@ int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *s
 	u64 seen;
 
 	kwq_keyed_close_board(keyed);
-	seen = kwq_begin_drain(&keyed->queue);
+	seen = kwq_begin_shut_down(&keyed->queue, true);
 	if (since)
 		seen = since - 1;
 	*shut_downs = seen + 1;

@@ -302,7 +302,6 @@ KUNIT_ARRAY_PARAM(transition, transitions, describe);
 
 struct machine {
 	struct kwq_bulk bulk;	/* of @core, if it is large */
-	char before_core[KWQ_BEFORE_CORE];
 	struct kwq_core core;
 	struct kwq_holder holder;
 	struct kwq_holder other;
@@ -557,7 +556,6 @@ struct model {
 struct random_test {
 	struct rnd_state rnd;
 	struct kwq_bulk bulk;	/* of @core, if it is large */
-	char before_core[KWQ_BEFORE_CORE];
 	struct kwq_core core;
 	struct kwq_holder holder[NR_HOLDERS];
 	struct kwq_grouped_item of[NR_ITEMS];
