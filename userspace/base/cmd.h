@@ -50,7 +50,7 @@ extern const struct command command_create, command_open, command_ls, command_st
 
 /* Those of kwq debug. */
 extern const struct command command_advance, command_forget, command_requeues, command_term,
-	command_sync, command_events;
+	command_sync;
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -6,7 +6,7 @@
 
 COMMANDS='create ls rm configure add watch-files edit run run-ctl open get done stat keys top log follow exporter pause resume drain kick
 	cancel kill keep save load share'
-DEBUG_COMMANDS='advance forget requeues term sync events'
+DEBUG_COMMANDS='advance forget requeues term sync'
 
 # exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
 exits() {
@@ -446,10 +446,6 @@ unset KWQ_TEST_QUEUES
 wrong '--log needs --output' run --log d --output pass a -- true
 wrong '--log-keep needs --log' run --log-keep 1d a -- true
 wrong '--log-keep x: must be a duration' run --log d --log-keep x a -- true
-wrong '--resume and --resume-failed need --joblog' run --resume a -- true
-wrong '--resume and --resume-failed need --joblog' run --resume-failed a -- true
-wrong '--eta and --bar are forms of' run --no-progress --bar a -- true
-wrong '--eta and --bar would mix' run --eta --output pass a -- true
 wrong '--kill-after needs --timeout' run --kill-after 1s a -- true
 wrong 'must be a duration' run --retry-after x a -- true
 wrong '--retry-max is less' run --retry-after 10s --retry-max 5s a -- true
@@ -463,10 +459,9 @@ ok "a descriptor that is no number" exits 1 'fd:x: not an open descriptor' stat 
 ok "add to what is no queue" exits 1 'add: fd:0: not a queue' add fd:0 key
 ok "get from what is no queue" exits 1 'get: fd:0: not a queue' get fd:0
 ok "run on what is no queue" exits 1 'run: fd:0: not a queue' run fd:0 -- true
-ok "a joblog that cannot be opened" exits 1 '/nonexistent/log: No such file' \
-	run --joblog /nonexistent/log a -- true
 
 # kwq log reads the files of kwq run --log: see unit-log-folder.c.
+ok "a log that cannot be opened" exits 1 '/nonexistent/log: No such file' run --log /nonexistent/log a -- true
 wrong 'DIR is missing' log
 wrong '--count 0: must be' log -n 0 d
 wrong '--json has all' log --json --long d

@@ -66,7 +66,6 @@ for arguments in 'ls -l' 'stat jobs' 'stat' 'keys -l jobs' 'keys -l --first read
 done
 ok "top on a terminal" has '\e[?1049h' < <(on_terminal --out --until jobs top </dev/null)
 ok "top has no colours" has_not '\e[3' < <(on_terminal --out --until jobs top </dev/null)
-ok "top --json on a terminal" has '{"time_ns":' < <(on_terminal --out --until '}' top --json --interval 1ns </dev/null)
 
 # ---- Waits that would look like a hang ----
 

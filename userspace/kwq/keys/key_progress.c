@@ -68,7 +68,7 @@ void key_progress_begin(struct key_progress *p, bool wanted, const char *queue,
 	uint64_t now = read_clock(CLOCK_MONOTONIC);
 
 	*p = (struct key_progress){ .queue = queue, .word = word, .all = all };
-	progress_init(&p->line, PROGRESS_COUNTS, now);
+	progress_init(&p->line, now);
 	p->line.due = now + DRAW_AFTER;
 	p->line.on = p->line.on && wanted;
 }
