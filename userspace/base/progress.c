@@ -136,7 +136,7 @@ int progress_timeout(const struct progress *p, uint64_t now)
 }
 
 /* Leaves the last column free: some terminals wrap the line there. */
-unsigned int progress_width(void)
+static unsigned int terminal_width(void)
 {
 	struct winsize size;
 
@@ -160,7 +160,7 @@ static bool in_foreground(void)
  * Jobs per second over the last PROGRESS_SAMPLES seconds, or over the whole time if
  * that is shorter.
  */
-double progress_rate(struct progress *p, unsigned long long nr, uint64_t now)
+static double rate_of(struct progress *p, unsigned long long nr, uint64_t now)
 {
 	uint64_t elapsed = now - p->started, seconds = elapsed / NS_PER_S;
 	uint64_t since;
@@ -180,7 +180,7 @@ double progress_rate(struct progress *p, unsigned long long nr, uint64_t now)
 	return (double)(nr - before) * NS_PER_S / (now - since);
 }
 
-void progress_show(struct progress *p, const char *line, uint64_t now)
+static void show(struct progress *p, const char *line, uint64_t now)
 {
 	char text[LINE_SIZE + 16];
 	int len;
@@ -197,11 +197,11 @@ void progress_draw(struct progress *p, const struct progress_counts *counts,
 		   uint64_t now)
 {
 	char line[LINE_SIZE];
-	double rate = progress_rate(p, ended(counts), now);
+	double rate = rate_of(p, ended(counts), now);
 
-	progress_format(line, sizeof(line), progress_width(), p->color, counts, rate,
+	progress_format(line, sizeof(line), terminal_width(), p->color, counts, rate,
 			now - p->started);
-	progress_show(p, line, now);
+	show(p, line, now);
 }
 
 void progress_hide(struct progress *p)

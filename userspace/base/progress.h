@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * The progress line of kwq run on a terminal. key_progress.h has that of other commands.
+ * The progress line of kwq run on a terminal.
  */
 #ifndef KWQ_PROGRESS_H
 #define KWQ_PROGRESS_H
@@ -40,15 +40,6 @@ int progress_timeout(const struct progress *p, uint64_t now);
 bool progress_due(const struct progress *p, uint64_t now);
 void progress_draw(struct progress *p, const struct progress_counts *counts,
 		   uint64_t now);
-
-/* The pieces of progress_draw(), for another kind of line: its width, */
-unsigned int progress_width(void);
-
-/* how many of @nr there are per second, in the last seconds, */
-double progress_rate(struct progress *p, unsigned long long nr, uint64_t now);
-
-/* and the output, if the process is in the foreground of its terminal. */
-void progress_show(struct progress *p, const char *line, uint64_t now);
 
 /* Erases the line. Call before any other output. */
 void progress_hide(struct progress *p);

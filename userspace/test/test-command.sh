@@ -178,8 +178,6 @@ wrong '--json has all numbers, so it excludes "ready"' stat --json a ready
 wrong 'QUEUE is missing' save
 wrong 'FILE is missing' save a
 wrong 'one argument too many' save a b c
-wrong '--quiet and --verbose cannot be combined' save -qv a b
-wrong '--quiet and --verbose cannot be combined' load -qv a
 wrong '--no-durations excludes --lease, --aging and --forget-after' create --no-durations --lease 1s a
 wrong '--no-durations excludes --lease, --aging and --forget-after' create --no-durations --aging 1s a
 wrong '--no-durations excludes --lease, --aging and --forget-after' create --forget-after 1s --no-durations a
@@ -399,8 +397,8 @@ mv "$WORK/few" "$KWQ_TEST_QUEUES"
 
 # A load that restores a part says how much is missing.
 echo 'jobs ready=600 items=600 restores=1' >"$KWQ_TEST_QUEUES"
-"$FAKE" save -q jobs "$WORK/many"
-same "load: the module has no memory for the second batch" "$("$FAKE" load -q "$WORK/many" 2>&1; echo $?)" \
+"$FAKE" save jobs "$WORK/many"
+same "load: the module has no memory for the second batch" "$("$FAKE" load "$WORK/many" 2>&1; echo $?)" \
 	"kwq: load: jobs: 344 of 600 keys of $WORK/many are not restored: Cannot allocate memory
 1"
 same "load: as JSON" "$("$FAKE" load --json "$WORK/many" 2>/dev/null)" \
@@ -408,10 +406,10 @@ same "load: as JSON" "$("$FAKE" load --json "$WORK/many" 2>/dev/null)" \
 
 # U9: whoever made the queue first would get the keys of the file.
 sed -i 's/$/ uid=4711/' "$KWQ_TEST_QUEUES"
-ok "load: another user's queue" exits_fake 1 'kwq: load: jobs: exists already, and belongs to 4711' load -q "$WORK/many"
-same "load: which the caller names" "$("$FAKE" load -q "$WORK/many" jobs 2>&1 | grep -c 'not restored')" 1
-"$FAKE" save -q jobs "$WORK/theirs"
-same "load: of a file that names that user" "$("$FAKE" load -q "$WORK/theirs" 2>&1 | grep -c 'not restored')" 1
+ok "load: another user's queue" exits_fake 1 'kwq: load: jobs: exists already, and belongs to 4711' load "$WORK/many"
+same "load: which the caller names" "$("$FAKE" load "$WORK/many" jobs 2>&1 | grep -c 'not restored')" 1
+"$FAKE" save jobs "$WORK/theirs"
+same "load: of a file that names that user" "$("$FAKE" load "$WORK/theirs" 2>&1 | grep -c 'not restored')" 1
 
 # A wait for a queue that is removed meanwhile would be one for ever.
 printf '%s\n' 'empty state=2' 'left state=2 ready=1 items=1' 'over state=10 ready=1 items=1' 'paused state=6 paused_for=-1 ready=1 items=1' \

@@ -101,36 +101,4 @@ same "get --quiet says nothing" "$(on_terminal get -q --timeout 1h paused </dev/
 # In a script nobody watches, and a second call might miss an event.
 same "get: nothing if standard error is a file" "$("$FAKE" get --timeout 1h paused 2>&1)" "kwq: get: paused: timed out: $paused"
 
-# ---- Progress of many keys ----
-
-export KWQ_TEST_CLOCK=1000000000
-
-erase='\r\e[K'
-same "add from a pipe" "$(seq 600 | on_terminal add jobs)" \
-	'\rjobs: 256 keys, 256/s, 0:00:01\e[K\rjobs: 512 keys, 256/s, 0:00:02\e[K\rjobs: 600 keys, 200/s, 0:00:03\e[K'"$erase"
-same "a message is not glued to it" "$( (seq 300; echo full; seq 300) | on_terminal add jobs | tail -n +2)" \
-	'\rjobs: 512 keys, 256/s, 0:00:02\e[K\rjobs: 601 keys, 200/s, 0:00:03\e[K'"$erase"
-same "and erases it" "$( (seq 300; echo full; seq 300) | on_terminal add jobs | head -n 1)" \
-	'\rjobs: 256 keys, 256/s, 0:00:01\e[K'"$erase"'kwq: add: jobs: line 301: full: the queue is full (see kwq stat)'
-same "add --quiet has none" "$(seq 600 | on_terminal add -q jobs)" ''
-same "add of arguments has none" "$(on_terminal add jobs 1 2 3 </dev/null)" ''
-same "add from a terminal has none" "$(on_terminal --in add jobs 1 2 3)" ''
-same "add -v to a file has one" "$(seq 600 | on_terminal add -v jobs | grep -o '256 keys')" '256 keys'
-same "add -v to the terminal has none" "$(seq 600 | on_terminal --out add -v jobs | grep -c '/s')" 0
-same "add in the background has none" "$(seq 600 | on_terminal --background add jobs)" ''
-same "add on a dumb terminal has none" "$(seq 600 | TERM=dumb on_terminal add jobs)" ''
-same "add has none if standard error is a file" "$(seq 600 | "$FAKE" add jobs 2>&1)" ''
-same "a short command has none" "$(seq 600 | KWQ_TEST_CLOCK=1000 on_terminal add jobs)" ''
-ok "the line has no colours" has_not '\e[3' < <(seq 600 | on_terminal add jobs)
-
-same "save" "$(on_terminal save jobs "$WORK/saved" </dev/null)" \
-	'\rjobs: 42%, 256 of 600 keys saved, 256/s, 0:00:01 left\e[K\rjobs: 85%, 512 of 600 keys saved, 256/s, 0:00:00 left\e[K'"$erase"
-same "save --quiet has none" "$(on_terminal save -q jobs "$WORK/saved" </dev/null)" ''
-same "save in the background has none" "$(on_terminal --background save jobs "$WORK/saved" </dev/null)" ''
-same "save -v prints below it" "$("$FAKE" save -v jobs "$WORK/saved" 2>&1)" 'jobs: 600 saved'
-same "load" "$(on_terminal load "$WORK/saved" </dev/null | sed 's/\\e\[K.*//')" \
-	'\rjobs: 42%, 256 of 600 keys loaded, 256/s, 0:00:01 left'
-same "load --quiet has none" "$(on_terminal load -q "$WORK/saved" </dev/null)" ''
-same "load has none if standard error is a file" "$("$FAKE" load "$WORK/saved" 2>&1)" ''
-
 done_testing

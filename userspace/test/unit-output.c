@@ -17,7 +17,6 @@
 #include "base/duration.h"
 #include "kwq/job/job.h"
 #include "base/output.h"
-#include "kwq/keys/key_progress.h"
 #include "base/progress.h"
 #include "tap.h"
 
@@ -299,40 +298,6 @@ static size_t columns(const char *line)
 	return nr;
 }
 
-static void test_key_progress(void)
-{
-	char name[] = "0123456789012345678901234567890123456789\303\244b\n";
-	struct key_progress p = { .queue = "jobs", .word = " saved", .all = 1000 };
-	char line[512];
-	unsigned int width;
-	bool fits = true;
-
-	key_progress_format(line, sizeof(line), 99, &p, 0, 0);
-	is_string(line, "jobs: 0%, 0 of 1000 keys saved, 0/s, ? left", "none is through");
-	p.nr = 250;
-	key_progress_format(line, sizeof(line), 99, &p, 25, 10 * NS_PER_S);
-	is_string(line, "jobs: 25%, 250 of 1000 keys saved, 25/s, 0:00:30 left", "a quarter");
-	p.nr = 1000;
-	key_progress_format(line, sizeof(line), 99, &p, 25, 40 * NS_PER_S);
-	is_string(line, "jobs: 100%, 1000 of 1000 keys saved, 25/s, 0:00:00 left", "all");
-	p.nr = 1001;
-	key_progress_format(line, sizeof(line), 99, &p, 25, 3725 * NS_PER_S);
-	is_string(line, "jobs: 1001 keys saved, 25/s, 1:02:05", "more than all");
-	p = (struct key_progress){ .queue = name, .word = "", .nr = 7 };
-	key_progress_format(line, sizeof(line), 99, &p, 1.4, 0);
-	is_string(line, "0123456789012345678901234567890123456789: 7 keys, 1/s, 0:00:00",
-		  "a long name is cut");
-	p.queue = name + 30;
-	key_progress_format(line, sizeof(line), 12, &p, 1.4, 0);
-	is_string(line, "0123456789\303\244b", "a letter of two bytes is one column");
-	p = (struct key_progress){ .queue = name, .word = " saved", .nr = 1, .all = UINT64_MAX };
-	for (width = 0; width < 200; width++) {
-		key_progress_format(line, sizeof(line), width, &p, 1e18, UINT64_MAX);
-		fits = fits && strlen(line) <= width;
-	}
-	ok(fits, "it is never wider than the terminal");
-}
-
 static void test_progress(void)
 {
 	const struct progress_counts some = {
@@ -428,7 +393,6 @@ int main(void)
 	test_after_error();
 	test_interrupted();
 	test_kill();
-	test_key_progress();
 	test_progress();
 	return done_testing();
 }
