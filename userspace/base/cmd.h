@@ -182,6 +182,9 @@ const char *shared_queue(const struct kwq *q);
  */
 void tell_nobody_keeps(const char *name, const struct kwq_stat *st);
 
+/* The same, if calls of the queue wait until what they did is kept, and nobody keeps it. */
+void warn_of_wait(const struct kwq *q, const char *name);
+
 /*
  * U9: as kwq_check_owner(), for a queue that a command has opened where it would have made one.
  * Returns an exit status, after a message that names the owner.

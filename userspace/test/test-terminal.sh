@@ -73,6 +73,9 @@ cat >>"$KWQ_TEST_QUEUES" <<'END'
 paused state=4 ready=2 processing=1
 over state=8 ready=1
 open ready=0
+dead items=7 dead=2
+followed create_flags=16 followers=1
+kept create_flags=48
 END
 paused='the queue is paused, until kwq resume'
 over="the queue's term is over, until kwq debug term sets a later one"
@@ -90,6 +93,18 @@ same "get: says so before a long time is over" "$(on_terminal get --timeout 1h o
 waits_for 'kwq: get: open: waiting for a key' get -a open
 waits_for "kwq: drain: paused: waiting for 2 ready, 1 processing: $paused" drain paused
 waits_for "kwq: drain: over: waiting for 1 ready: $over" drain over
+waits_for 'kwq: add: open: waiting for room: the queue is full' add --wait open full
+waits_for 'kwq: add: dead: waiting for room: the queue is full, and 2 of its 7 keys are dead letters' add --wait dead full
+# The fake kernel ends any wait for a keeper.
+on_disk='waiting until kwq keep has the changes on the disk; if that is full, kwq keep says so where it runs'
+same "add --sync: says what it waits for" "$(on_terminal add --sync followed a </dev/null)" \
+	"$(printf '%s\n' "kwq: add: followed: $on_disk" 'kwq: add: followed: not all changes are kept yet')"
+same "sync: as well" "$(on_terminal debug sync followed </dev/null | head -n 1)" "kwq: debug sync: followed: $on_disk"
+# Each change of this queue waits for a keeper, which is not there. That is said wherever the command runs.
+for arguments in 'add kept a' 'cancel kept a' 'get --nonblock kept'; do
+	# shellcheck disable=SC2086 # a word each
+	same "$arguments: says that nobody keeps the queue" "$("$FAKE" $arguments 2>&1 </dev/null | grep -c ': kept: nobody keeps this queue; waiting for kwq keep')" 1
+done
 export KWQ_TEST_CLOCK=1000000000
 waits_for "kwq: run: paused: waiting: $paused" run --no-progress paused -- true
 waits_for "kwq: run: over: waiting: $over" run --no-progress over -- true

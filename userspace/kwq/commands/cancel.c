@@ -246,6 +246,7 @@ static int cancel_main(int argc, char **argv)
 	if (leave_jobs && shared_queue(q))
 		verb.refusal = refusal_of_shared;
 	key_filter_apply(&filter, q, queue, &verb, &options, argc, argv);
+	warn_of_wait(q, queue);
 	return status_of_all(each_key(q, queue, &verb, &options, argc, argv), options.quiet);
 }
 

@@ -118,15 +118,6 @@ static bool is_managed(const struct kwq *q, const char *name)
 	return true;
 }
 
-/* Calls of such a queue wait until what they did is kept. So do those of a load. */
-static void warn_of_wait(const struct kwq *q, const char *name)
-{
-	struct kwq_stat st = { .size = sizeof(st) };
-
-	if (!kwq_stat(q, &st) && st.create_flags & KWQ_CREATE_SYNC && !st.followers)
-		tell_nobody_keeps(name, &st);
-}
-
 static int load_into(struct kwq *q, bool is_new, const struct saved_reader *saved,
 		     const char *path, const char *name, const struct load *load)
 {
