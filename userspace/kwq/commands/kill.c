@@ -56,9 +56,8 @@ static int end_job_of(struct kwq *q, const char *queue, const char *key,
 	if (err == -ENOENT)
 		return refuse(queue, key, "the queue has no such key");
 	if (err == -ESRCH)
-		return refuse(queue, key, operation == CONTROL_RESTART ?
-			      "is not being processed (kwq kick makes a dead or waiting key ready)" :
-			      "is not being processed");
+		return refuse(queue, key, operation != CONTROL_RESTART ? "is not being processed" :
+			      "is not being processed (kwq kick makes a dead or waiting key ready)");
 	if (err)
 		return complain_key(queue, err);
 	err = worker_ask(&running, operation, signal, NULL, NULL);
