@@ -36,7 +36,7 @@
 #include <linux/string.h>
 #include <linux/workqueue.h>
 #include "compat.h"
-#include "keyed.h"
+#include "hold.h"
 #include "queue/trace.h"
 
 /* Of a record. With IS_PADDING it has nothing else. The size is a multiple of 8. */
@@ -219,14 +219,11 @@ static int add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 {
 	struct kwq_add_options add = {};
 
-	if (!options)
-		return kwq_keyed_add_locked(keyed, key, &add, now, stock);
-	add = add_options_of(options);
-	if (!extras->flags)
-		return kwq_keyed_add_locked(keyed, key, &add, now, stock);
-	if (options->is_set)
+	if (options)
+		add = add_options_of(options);
+	if (options && options->is_set)
 		join_sets(keyed, key, options, extras->value);
-	return kwq_keyed_add_with_locked(keyed, key, &add, extras, now, stock);
+	return kwq_keyed_add_locked(keyed, key, &add, extras->flags ? extras : NULL, now, stock);
 }
 
 /* Adds a key, of which @nr are to come. */
@@ -260,7 +257,7 @@ static int take_value(struct kwq_handle *handle, struct kwq_extras *extras,
 	extras->value = kwq_value_alloc(options->value_len);
 	if (!extras->value)
 		return -ENOMEM;
-	if (!kwq_quota_charge_call(handle, kwq_value_bytes(extras->value)))
+	if (!kwq_quota_charge(handle->quota, kwq_value_bytes(extras->value)))
 		return -EDQUOT;
 	*bytes = kwq_value_bytes(extras->value);
 	memcpy(extras->value->bytes, options->value, options->value_len);
@@ -291,7 +288,7 @@ static int add_with(struct kwq_handle *handle, const struct kwq_key *key,
 		kwq_stock_free(stock, handle->keyed);
 	kvfree(extras.value);
 	if (bytes)
-		kwq_quota_uncharge_call(handle, bytes);
+		kwq_quota_uncharge(handle->quota, bytes);
 	return ret;
 }
 
@@ -424,7 +421,7 @@ struct kwq_key_queue *kwq_key_queue_open(struct kwq_keyed *keyed, u32 rights)
 	if (!may_add(keys->handle))
 		goto close_handle;
 	err = -EDQUOT;
-	if (!kwq_quota_charge_call(keys->handle, KWQ_RING_BYTES))
+	if (!kwq_quota_charge(keys->handle->quota, KWQ_RING_BYTES))
 		goto close_handle;
 	err = -ENOMEM;
 	keys->ring = kvzalloc(KWQ_RING_BYTES, GFP_KERNEL_ACCOUNT);
@@ -437,7 +434,7 @@ struct kwq_key_queue *kwq_key_queue_open(struct kwq_keyed *keyed, u32 rights)
 	return keys;
 
 uncharge:
-	kwq_quota_uncharge_call(keys->handle, KWQ_RING_BYTES);
+	kwq_quota_uncharge(keys->handle->quota, KWQ_RING_BYTES);
 close_handle:
 	kwq_handle_close(keys->handle);
 free_keys:
@@ -469,7 +466,7 @@ void kwq_key_queue_put(struct kwq_key_queue *keys)
 	irq_work_sync(&keys->call);
 	flush_work(&keys->work);
 	kvfree(keys->ring);
-	kwq_quota_uncharge_call(keys->handle, KWQ_RING_BYTES);
+	kwq_quota_uncharge(keys->handle->quota, KWQ_RING_BYTES);
 	mem_cgroup_put(keys->memcg);
 	count_handles(keys->handle, 1);
 	kwq_handle_close(keys->handle);

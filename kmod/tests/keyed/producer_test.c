@@ -114,7 +114,7 @@ static void drop_value(struct producer_test *t)
 {
 	if (!t->more.value)
 		return;
-	kwq_quota_uncharge_call(t->handle, kwq_value_bytes(t->more.value));
+	kwq_quota_uncharge(t->handle->quota, kwq_value_bytes(t->more.value));
 	kwq_value_put(t->more.value);
 	t->more.value = NULL;
 }
