@@ -383,10 +383,10 @@ static __always_inline void hash_keys(const struct kwq_batch_kind *kind,
  * Takes up to @nr entries: copies them and their keys in, carries them out, and copies their
  * results out. On the way of most requests @nr, @extra and @wait are constants: 1, NULL and NULL.
  */
-static __always_inline int take(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
-				const struct kwq_batch *batch, struct cursor *at,
-				struct chunk *chunk, u32 nr, struct kwq_extra_in *extra,
-				struct kwq_room_wait *wait)
+static __always_inline int take_some(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+				     const struct kwq_batch *batch, struct cursor *at,
+				     struct chunk *chunk, u32 nr, struct kwq_extra_in *extra,
+				     struct kwq_room_wait *wait)
 {
 	s32 __user *results = u64_to_user_ptr(batch->results) + at->taken * sizeof(s32);
 	const bool alone = __builtin_constant_p(nr) && nr == 1;
@@ -447,10 +447,10 @@ static __always_inline int take_all(struct kwq_handle *handle, const struct kwq_
 	while (at.taken < batch->nr) {
 		before = at.taken;
 		if (extra)
-			err = take(handle, kind, batch, &at, chunk, 1, extra, wait);
+			err = take_some(handle, kind, batch, &at, chunk, 1, extra, wait);
 		else
-			err = take(handle, kind, batch, &at, chunk,
-				   min(most, batch->nr - at.taken), NULL, wait);
+			err = take_some(handle, kind, batch, &at, chunk,
+					min(most, batch->nr - at.taken), NULL, wait);
 		if (extra)
 			kwq_extra_end(extra, handle);
 		/*
@@ -540,7 +540,7 @@ static __always_inline int execute(struct kwq_handle *handle, const struct kwq_b
 		return execute_with_extras(handle, kind, batch, taken, wait);
 	if (batch->nr == 1 && batch->keys_len <= KWQ_SHORT_KEY_MAX) {
 		chunk_init_single(&chunk, &single);
-		err = take(handle, kind, batch, &at, &chunk, 1, NULL, wait);
+		err = take_some(handle, kind, batch, &at, &chunk, 1, NULL, wait);
 		*taken = at.taken;
 		return at.taken ? 0 : err;
 	}

@@ -36,7 +36,7 @@
 #include <linux/string.h>
 #include <linux/workqueue.h>
 #include "compat.h"
-#include "keyed.h"
+#include "hold.h"
 #include "queue/trace.h"
 
 /* Of a record. With IS_PADDING it has nothing else. The size is a multiple of 8. */
@@ -221,11 +221,9 @@ static int add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 
 	if (options)
 		add = add_options_of(options);
-	if (!extras->flags)
-		extras = NULL;
-	else if (options->is_set)
+	if (options && options->is_set)
 		join_sets(keyed, key, options, extras->value);
-	return kwq_keyed_add_locked(keyed, key, &add, extras, now, stock);
+	return kwq_keyed_add_locked(keyed, key, &add, extras->flags ? extras : NULL, now, stock);
 }
 
 /* Adds a key, of which @nr are to come. */
