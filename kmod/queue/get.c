@@ -333,7 +333,7 @@ __flatten struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline)
 }
 EXPORT_SYMBOL_GPL(kwq_get);
 
-__flatten struct kwq_item *kwq_try_get(struct kwq_queue *queue)
+struct kwq_item *kwq_try_get(struct kwq_queue *queue)
 {
 	unsigned long flags;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Shutting down and draining: kmod/queue/shut_down.c. */
 
-/* kwq_begin_shut_down() and kwq_drop(), in pieces. */
+/* kwq_begin_shut_down() and kwq_take_out_next(). */
 inline begin_shut_down(drain)
 {
 	WANT_LOCK
