@@ -18,7 +18,7 @@ SOURCE=$("$SELFTESTS/machine/kernel.sh" source)
 WORK=$BUILD/check
 RECORD=$CACHE/passed-checks
 
-QUICK='abi spdx copyright checkpatch kernel-doc shellcheck python man-pages quotes links words syzkaller mutants spaces records named'
+QUICK='abi spdx copyright checkpatch kernel-doc shellcheck python man-pages quotes links words syzkaller mutants evidence spaces records named'
 case ${CHECKS:-all} in
 all)
 	CHECKS="$QUICK sparse-and-W1 sparse-and-W1-of-queue sparse-and-W1-of-tests sparse-and-W1-of-bench prototypes clang abi32"
@@ -462,6 +462,12 @@ check_words() {
 check_syzkaller() {
 	selftests/fuzz/syzkaller/test_syzlang.py
 	selftests/fuzz/syzkaller/check.py
+}
+
+# The page of evidence describes a program of these weeks, by suites that exist. The checker itself finds an old commit and a
+# suite that is gone.
+check_evidence() {
+	selftests/run/evidence.py check
 }
 
 # Each mutant still fits the sources.
