@@ -188,8 +188,11 @@ def kunit_cases(tree):
     for path in Path(tree, 'kmod/tests').rglob('*.c'):
         text = path.read_text()
         for suite, array in re.findall(r'\.name = "([\w-]+)",[^}]*\.test_cases = (\w+),', text):
-            listed = re.search(rf'struct kunit_case {array}\[\] = {{(.*?)^}};', text, re.M | re.S)
-            yield from ((suite, case) for case in re.findall(r'\bKUNIT_CASE\w*\((\w+)', listed[1]))
+            listed = re.search(rf'struct kunit_case {array}\[\] = {{(.*?)^}};', text, re.M | re.S)[1]
+            # The cases of both forms of a queue are in a macro.
+            for macro in re.findall(r'^\t(\w+_OF_BOTH),$', listed, re.M):
+                listed += re.search(rf'^#define {macro}\b(.*?[^\\])$', text, re.M | re.S)[1]
+            yield from ((suite, case) for case in re.findall(r'\bKUNIT_CASE\w*\((\w+)', listed))
 
 
 def main():

@@ -1974,156 +1974,95 @@ static void advance_by_saturates(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_queue_now(q), KTIME_MAX);
 }
 
+#define QUEUE_TEST_OF_BOTH							\
+	KUNIT_CASE(add_get_done),						\
+	KUNIT_CASE(coalesced_add_takes_no_lock),				\
+	KUNIT_CASE(coalesced_add_of_a_paused_queue_takes_no_lock),		\
+	KUNIT_CASE(done_that_nobody_owes),					\
+	KUNIT_CASE(try_get_does_not_wait),					\
+	KUNIT_CASE(done_and_get_does_both),					\
+	KUNIT_CASE(get_looks_before_it_looks_at_the_clock),			\
+	KUNIT_CASE(remove_tells_what_was),					\
+	KUNIT_CASE_PARAM(wrong_options_are_refused, refused_gen_params),	\
+	KUNIT_CASE(durations_are_off),						\
+	KUNIT_CASE(delays_without_durations),					\
+	KUNIT_CASE(durations_that_are_needed),					\
+	KUNIT_CASE(manual_clock_starts_at_0_and_goes_on),			\
+	KUNIT_CASE(delay_counts_from_now),					\
+	KUNIT_CASE(no_delay_is_an_add),						\
+	KUNIT_CASE(delay_of_nothing_is_a_retry),				\
+	KUNIT_CASE(absolute_time),						\
+	KUNIT_CASE_PARAM(second_time, policy_gen_params),			\
+	KUNIT_CASE(debounced_adds_are_one),					\
+	KUNIT_CASE(bound_of_a_debounce),					\
+	KUNIT_CASE(debounce_of_a_dirty_item),					\
+	KUNIT_CASE(add_can_end_the_wait),					\
+	KUNIT_CASE(delays_saturate),						\
+	KUNIT_CASE(end_of_time_can_come),					\
+	KUNIT_CASE(backlog_comes_in_order),					\
+	KUNIT_CASE(timer_makes_nothing_ready_early),				\
+	KUNIT_CASE(backlog_takes_several_turns),				\
+	KUNIT_CASE(whole_hold_of_due_items_is_no_backlog),			\
+	KUNIT_CASE(each_ready_item_wakes_one_getter),				\
+	KUNIT_CASE(expiry_is_bounded_in_each_hold),				\
+	KUNIT_CASE(shut_down_is_bounded_in_each_hold),				\
+	KUNIT_CASE(shut_down_drops_all_that_waits),				\
+	KUNIT_CASE(blocked_getters_share_the_items),				\
+	KUNIT_CASE(blocked_getters_share_what_is_due),				\
+	KUNIT_CASE(blocked_getter_gets_a_requeued_item),			\
+	KUNIT_CASE(shut_down_wakes_all_getters),				\
+	KUNIT_CASE(shut_down_wakes_a_crowd),					\
+	KUNIT_CASE(deadlines_of_a_crowd_come),					\
+	KUNIT_CASE(crowd_shares_the_items_of_one_hold),				\
+	KUNIT_CASE(drain_drops_a_backlog),					\
+	KUNIT_CASE(getters_deadline_comes),					\
+	KUNIT_CASE(item_that_is_due_at_the_deadline_is_got),			\
+	KUNIT_CASE(signal_ends_the_wait),					\
+	KUNIT_CASE(signal_takes_no_item_with_it),				\
+	KUNIT_CASE(shut_down_refuses_and_drops),				\
+	KUNIT_CASE(shut_down_hands_out_what_turns_ready),			\
+	KUNIT_CASE(drain_of_an_empty_queue),					\
+	KUNIT_CASE(drains_wait_until_all_is_done),				\
+	KUNIT_CASE(drain_waits_for_what_turns_ready),				\
+	KUNIT_CASE(drain_ends_by_a_remove),					\
+	KUNIT_CASE(shut_down_ends_every_drain),					\
+	KUNIT_CASE(drain_after_a_shut_down_waits),				\
+	KUNIT_CASE(drains_deadline_comes),					\
+	KUNIT_CASE(signal_ends_a_drain),					\
+	KUNIT_CASE_SLOW(destroy_right_after_a_drain),				\
+	KUNIT_CASE(retries_by_the_default),					\
+	KUNIT_CASE(configuration_can_be_read_back),				\
+	KUNIT_CASE(configuration_is_for_adds_from_then_on),			\
+	KUNIT_CASE(bucket_is_filled_by_the_queues_clock),			\
+	KUNIT_CASE(kick_is_for_the_dead),					\
+	KUNIT_CASE(first_dead_died_first),					\
+	KUNIT_CASE(real_clocks_jitter_is_by_chance),				\
+	KUNIT_CASE(manual_clocks_jitter_is_repeatable),				\
+	KUNIT_CASE(limiters_keep_what_was_taken),				\
+	KUNIT_CASE(advance_by_saturates)
+
 static struct kunit_case queue_test_cases[] = {
-	KUNIT_CASE(add_get_done),
-	KUNIT_CASE(coalesced_add_takes_no_lock),
-	KUNIT_CASE(coalesced_add_of_a_paused_queue_takes_no_lock),
-	KUNIT_CASE(done_that_nobody_owes),
-	KUNIT_CASE(try_get_does_not_wait),
-	KUNIT_CASE(done_and_get_does_both),
-	KUNIT_CASE(get_looks_before_it_looks_at_the_clock),
-	KUNIT_CASE(remove_tells_what_was),
+	QUEUE_TEST_OF_BOTH,
 	KUNIT_CASE(priorities),
-	KUNIT_CASE_PARAM(wrong_options_are_refused, refused_gen_params),
-	KUNIT_CASE(durations_are_off),
-	KUNIT_CASE(delays_without_durations),
-	KUNIT_CASE(durations_that_are_needed),
-	KUNIT_CASE(manual_clock_starts_at_0_and_goes_on),
-	KUNIT_CASE(delay_counts_from_now),
-	KUNIT_CASE(no_delay_is_an_add),
-	KUNIT_CASE(delay_of_nothing_is_a_retry),
-	KUNIT_CASE(absolute_time),
-	KUNIT_CASE_PARAM(second_time, policy_gen_params),
-	KUNIT_CASE(debounced_adds_are_one),
-	KUNIT_CASE(bound_of_a_debounce),
-	KUNIT_CASE(debounce_of_a_dirty_item),
-	KUNIT_CASE(add_can_end_the_wait),
-	KUNIT_CASE(delays_saturate),
-	KUNIT_CASE(end_of_time_can_come),
-	KUNIT_CASE(backlog_comes_in_order),
-	KUNIT_CASE(timer_makes_nothing_ready_early),
-	KUNIT_CASE(backlog_takes_several_turns),
-	KUNIT_CASE(whole_hold_of_due_items_is_no_backlog),
 	KUNIT_CASE(others_come_in_between_two_turns),
-	KUNIT_CASE(each_ready_item_wakes_one_getter),
 	KUNIT_CASE(what_is_got_in_the_same_hold_wakes_nobody),
 	KUNIT_CASE(pollers_are_told_that_it_is_readable),
-	KUNIT_CASE(expiry_is_bounded_in_each_hold),
-	KUNIT_CASE(shut_down_is_bounded_in_each_hold),
-	KUNIT_CASE(shut_down_drops_all_that_waits),
 	KUNIT_CASE(shut_down_queue_wakes_only_for_a_reason),
-	KUNIT_CASE(blocked_getters_share_the_items),
-	KUNIT_CASE(blocked_getters_share_what_is_due),
-	KUNIT_CASE(blocked_getter_gets_a_requeued_item),
-	KUNIT_CASE(shut_down_wakes_all_getters),
-	KUNIT_CASE(shut_down_wakes_a_crowd),
-	KUNIT_CASE(deadlines_of_a_crowd_come),
-	KUNIT_CASE(crowd_shares_the_items_of_one_hold),
-	KUNIT_CASE(drain_drops_a_backlog),
-	KUNIT_CASE(getters_deadline_comes),
-	KUNIT_CASE(item_that_is_due_at_the_deadline_is_got),
-	KUNIT_CASE(signal_ends_the_wait),
-	KUNIT_CASE(signal_takes_no_item_with_it),
-	KUNIT_CASE(shut_down_refuses_and_drops),
-	KUNIT_CASE(shut_down_hands_out_what_turns_ready),
-	KUNIT_CASE(drain_of_an_empty_queue),
-	KUNIT_CASE(drains_wait_until_all_is_done),
-	KUNIT_CASE(drain_waits_for_what_turns_ready),
-	KUNIT_CASE(drain_ends_by_a_remove),
-	KUNIT_CASE(shut_down_ends_every_drain),
-	KUNIT_CASE(drain_after_a_shut_down_waits),
-	KUNIT_CASE(drains_deadline_comes),
-	KUNIT_CASE(signal_ends_a_drain),
-	KUNIT_CASE_SLOW(destroy_right_after_a_drain),
-	KUNIT_CASE(retries_by_the_default),
-	KUNIT_CASE(configuration_can_be_read_back),
-	KUNIT_CASE(configuration_is_for_adds_from_then_on),
-	KUNIT_CASE(bucket_is_filled_by_the_queues_clock),
-	KUNIT_CASE(kick_is_for_the_dead),
 	KUNIT_CASE(kick_with_a_delay_and_a_priority),
-	KUNIT_CASE(first_dead_died_first),
-	KUNIT_CASE(real_clocks_jitter_is_by_chance),
-	KUNIT_CASE(manual_clocks_jitter_is_repeatable),
-	KUNIT_CASE(limiters_keep_what_was_taken),
 #ifdef CONFIG_FAILSLAB
 	KUNIT_CASE(no_memory_for_limiters),
 #endif
-	KUNIT_CASE(advance_by_saturates),
 	{}
 };
 
 /* The same without what only a large queue has (K6). */
 static struct kunit_case queue_test_small_cases[] = {
-	KUNIT_CASE(add_get_done),
-	KUNIT_CASE(coalesced_add_takes_no_lock),
-	KUNIT_CASE(coalesced_add_of_a_paused_queue_takes_no_lock),
-	KUNIT_CASE(done_that_nobody_owes),
-	KUNIT_CASE(try_get_does_not_wait),
-	KUNIT_CASE(done_and_get_does_both),
-	KUNIT_CASE(get_looks_before_it_looks_at_the_clock),
-	KUNIT_CASE(remove_tells_what_was),
-	KUNIT_CASE_PARAM(wrong_options_are_refused, refused_gen_params),
+	QUEUE_TEST_OF_BOTH,
 	KUNIT_CASE(small_queue_has_one_priority),
 	KUNIT_CASE(defined_queue_needs_no_set_up),
-	KUNIT_CASE(durations_are_off),
-	KUNIT_CASE(delays_without_durations),
-	KUNIT_CASE(durations_that_are_needed),
-	KUNIT_CASE(manual_clock_starts_at_0_and_goes_on),
-	KUNIT_CASE(delay_counts_from_now),
-	KUNIT_CASE(no_delay_is_an_add),
-	KUNIT_CASE(delay_of_nothing_is_a_retry),
-	KUNIT_CASE(absolute_time),
-	KUNIT_CASE_PARAM(second_time, policy_gen_params),
-	KUNIT_CASE(debounced_adds_are_one),
-	KUNIT_CASE(bound_of_a_debounce),
-	KUNIT_CASE(debounce_of_a_dirty_item),
-	KUNIT_CASE(add_can_end_the_wait),
-	KUNIT_CASE(delays_saturate),
-	KUNIT_CASE(end_of_time_can_come),
-	KUNIT_CASE(backlog_comes_in_order),
-	KUNIT_CASE(timer_makes_nothing_ready_early),
-	KUNIT_CASE(backlog_takes_several_turns),
-	KUNIT_CASE(whole_hold_of_due_items_is_no_backlog),
-	KUNIT_CASE(each_ready_item_wakes_one_getter),
-	KUNIT_CASE(expiry_is_bounded_in_each_hold),
-	KUNIT_CASE(shut_down_is_bounded_in_each_hold),
-	KUNIT_CASE(shut_down_drops_all_that_waits),
-	KUNIT_CASE(blocked_getters_share_the_items),
-	KUNIT_CASE(blocked_getters_share_what_is_due),
-	KUNIT_CASE(blocked_getter_gets_a_requeued_item),
-	KUNIT_CASE(shut_down_wakes_all_getters),
-	KUNIT_CASE(shut_down_wakes_a_crowd),
-	KUNIT_CASE(deadlines_of_a_crowd_come),
-	KUNIT_CASE(crowd_shares_the_items_of_one_hold),
-	KUNIT_CASE(drain_drops_a_backlog),
-	KUNIT_CASE(getters_deadline_comes),
-	KUNIT_CASE(item_that_is_due_at_the_deadline_is_got),
-	KUNIT_CASE(signal_ends_the_wait),
-	KUNIT_CASE(signal_takes_no_item_with_it),
-	KUNIT_CASE(shut_down_refuses_and_drops),
-	KUNIT_CASE(shut_down_hands_out_what_turns_ready),
-	KUNIT_CASE(drain_of_an_empty_queue),
-	KUNIT_CASE(drains_wait_until_all_is_done),
-	KUNIT_CASE(drain_waits_for_what_turns_ready),
-	KUNIT_CASE(drain_ends_by_a_remove),
-	KUNIT_CASE(shut_down_ends_every_drain),
-	KUNIT_CASE(drain_after_a_shut_down_waits),
-	KUNIT_CASE(drains_deadline_comes),
-	KUNIT_CASE(signal_ends_a_drain),
-	KUNIT_CASE_SLOW(destroy_right_after_a_drain),
-	KUNIT_CASE(retries_by_the_default),
-	KUNIT_CASE(configuration_can_be_read_back),
-	KUNIT_CASE(configuration_is_for_adds_from_then_on),
-	KUNIT_CASE(bucket_is_filled_by_the_queues_clock),
-	KUNIT_CASE(kick_is_for_the_dead),
-	KUNIT_CASE(first_dead_died_first),
-	KUNIT_CASE(real_clocks_jitter_is_by_chance),
-	KUNIT_CASE(manual_clocks_jitter_is_repeatable),
-	KUNIT_CASE(limiters_keep_what_was_taken),
 #ifdef CONFIG_FAILSLAB
 	KUNIT_CASE(no_memory_for_limiters),
 #endif
-	KUNIT_CASE(advance_by_saturates),
 	{}
 };
 
@@ -2704,44 +2643,32 @@ static void change_before_an_add_is_seen(struct kunit *test)
 	kwq_queue_destroy(&c->queue);
 }
 
+#define QUEUE_CLOCK_TEST_OF_BOTH					\
+	KUNIT_CASE_PARAM(clock_is_the_kernels, clock_gen_params),	\
+	KUNIT_CASE_PARAM(delayed_item_is_not_early, clock_gen_params),	\
+	KUNIT_CASE(timer_is_armed_for_the_earliest),			\
+	KUNIT_CASE(timer_is_armed_anew_by_a_remove),			\
+	KUNIT_CASE(timer_is_armed_anew_by_a_postponement),		\
+	KUNIT_CASE_PARAM(get_times_out_by_itself, clock_gen_params),	\
+	KUNIT_CASE(drain_times_out_by_itself),				\
+	KUNIT_CASE(many_times_come_in_order),				\
+	KUNIT_CASE(large_backlog),					\
+	KUNIT_CASE(each_due_item_wakes_a_getter),			\
+	KUNIT_CASE(item_given_back_wakes_a_getter),			\
+	KUNIT_CASE(refused_bury_changes_nothing),			\
+	KUNIT_CASE_SLOW(destroy_with_the_timer_about_to_fire),		\
+	KUNIT_CASE_SLOW(add_while_the_getter_goes_to_sleep),		\
+	KUNIT_CASE_SLOW(change_before_an_add_is_seen),			\
+	KUNIT_CASE_SLOW(nothing_is_lost_and_nothing_runs_twice)
+
 static struct kunit_case queue_clock_test_cases[] = {
-	KUNIT_CASE_PARAM(clock_is_the_kernels, clock_gen_params),
-	KUNIT_CASE_PARAM(delayed_item_is_not_early, clock_gen_params),
-	KUNIT_CASE(timer_is_armed_for_the_earliest),
-	KUNIT_CASE(timer_is_armed_anew_by_a_remove),
-	KUNIT_CASE(timer_is_armed_anew_by_a_postponement),
-	KUNIT_CASE_PARAM(get_times_out_by_itself, clock_gen_params),
-	KUNIT_CASE(drain_times_out_by_itself),
-	KUNIT_CASE(many_times_come_in_order),
-	KUNIT_CASE(large_backlog),
-	KUNIT_CASE(each_due_item_wakes_a_getter),
-	KUNIT_CASE(item_given_back_wakes_a_getter),
-	KUNIT_CASE(refused_bury_changes_nothing),
-	KUNIT_CASE_SLOW(destroy_with_the_timer_about_to_fire),
-	KUNIT_CASE_SLOW(add_while_the_getter_goes_to_sleep),
-	KUNIT_CASE_SLOW(change_before_an_add_is_seen),
-	KUNIT_CASE_SLOW(nothing_is_lost_and_nothing_runs_twice),
+	QUEUE_CLOCK_TEST_OF_BOTH,
 	{}
 };
 
 /* The same without what only a large queue has (K6). */
 static struct kunit_case queue_clock_test_small_cases[] = {
-	KUNIT_CASE_PARAM(clock_is_the_kernels, clock_gen_params),
-	KUNIT_CASE_PARAM(delayed_item_is_not_early, clock_gen_params),
-	KUNIT_CASE(timer_is_armed_for_the_earliest),
-	KUNIT_CASE(timer_is_armed_anew_by_a_remove),
-	KUNIT_CASE(timer_is_armed_anew_by_a_postponement),
-	KUNIT_CASE_PARAM(get_times_out_by_itself, clock_gen_params),
-	KUNIT_CASE(drain_times_out_by_itself),
-	KUNIT_CASE(many_times_come_in_order),
-	KUNIT_CASE(large_backlog),
-	KUNIT_CASE(each_due_item_wakes_a_getter),
-	KUNIT_CASE(item_given_back_wakes_a_getter),
-	KUNIT_CASE(refused_bury_changes_nothing),
-	KUNIT_CASE_SLOW(destroy_with_the_timer_about_to_fire),
-	KUNIT_CASE_SLOW(add_while_the_getter_goes_to_sleep),
-	KUNIT_CASE_SLOW(change_before_an_add_is_seen),
-	KUNIT_CASE_SLOW(nothing_is_lost_and_nothing_runs_twice),
+	QUEUE_CLOCK_TEST_OF_BOTH,
 	{}
 };
 
