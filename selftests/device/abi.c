@@ -711,25 +711,7 @@ TEST_F(request, wrong_descriptor)
 
 /* The device in general, and tests that do not fit the table above */
 
-FIXTURE(abi)
-{
-	int dev;
-	int q;
-};
-
-FIXTURE_SETUP(abi)
-{
-	self->dev = open_device();
-	ASSERT_LE(0, self->dev);
-	self->q = new_queue(self->dev);
-	ASSERT_LE(0, self->q);
-}
-
-FIXTURE_TEARDOWN(abi)
-{
-	close(self->q);
-	close(self->dev);
-}
+QUEUE_FIXTURE(abi, new_queue(self->dev))
 
 /* U1 */
 TEST_F(abi, info)
@@ -1677,17 +1659,8 @@ TEST_F(abi, get_without_a_wait)
 	struct kwq_got got;
 	__u8 key[8];
 	struct kwq_get_args add_only = { .size = sizeof(add_only) }, get;
-	struct kwq_get_args nonblock = {
-		.size = sizeof(nonblock),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(key),
-			.keys_len = sizeof(key),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args nonblock = GET_ARGS(&got, user_ptr(key), sizeof(key), 1,
+						.flags = KWQ_GET_NONBLOCK);
 
 	batch_add(adds, "a");
 	add_only.add = batch_of(KWQ_IOC_ADD, adds);
@@ -1953,17 +1926,8 @@ TEST_F(abi, rights_of_a_get_that_adds)
 	struct batch *b = new_batch();
 	struct kwq_got got;
 	__u8 key[8];
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(key),
-			.keys_len = sizeof(key),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(key), sizeof(key), 1,
+					   .flags = KWQ_GET_NONBLOCK);
 
 	batch_add(b, "b");
 	get.add = batch_of(KWQ_IOC_ADD, b);
