@@ -5,25 +5,7 @@
  */
 #include "kwq_test.h"
 
-FIXTURE(metrics)
-{
-	int dev;
-	int q;
-};
-
-FIXTURE_SETUP(metrics)
-{
-	self->dev = open_device();
-	ASSERT_LE(0, self->dev);
-	self->q = new_manual_queue(self->dev, NULL);
-	ASSERT_LE(0, self->q);
-}
-
-FIXTURE_TEARDOWN(metrics)
-{
-	close(self->q);
-	close(self->dev);
-}
+QUEUE_FIXTURE(metrics, new_manual_queue(self->dev, NULL))
 
 static struct kwq_stat stat_of(int q)
 {
@@ -229,92 +211,6 @@ TEST_F(metrics, gauges)
 		EXPECT_EQ(ready_, stat_.ready);					\
 		EXPECT_EQ(dirty_, stat_.dirty);					\
 	} while (0)
-
-/*
- * M1, Q7: an item that is dirty while it is processed counts for the depth, not for the
- * length.
- */
-TEST_F(metrics, depth)
-{
-	struct item item;
-	int other = q_reopen(self->q);
-
-	ASSERT_LE(0, other);
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_depth(self->q, 1, 0);
-	expect_next(self->q, &item, "a");
-	expect_depth(self->q, 0, 0);
-	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
-	expect_depth(self->q, 0, 1);
-	EXPECT_EQ(0, q_len(self->q));
-	ASSERT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
-	expect_depth(self->q, 1, 0);
-	expect_next(other, &item, "a");
-	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
-	close(other);
-	expect_depth(self->q, 1, 0);
-	expect_next(self->q, &item, "a");
-	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
-	ASSERT_EQ(KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY, q_remove(self->q, "a"));
-	expect_depth(self->q, 0, 0);
-	ASSERT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
-	expect_depth(self->q, 0, 0);
-}
-
-/* M2: the oldest ready item is not always the next one. */
-TEST_F(metrics, oldest_of_all_priorities)
-{
-	static const int priorities[] = { 0, -32, 31, 5 };
-	struct item item;
-	char key[16];
-	int other;
-
-	for (int i = 0; i < ARRAY_SIZE(priorities); i++) {
-		snprintf(key, sizeof(key), "%d", priorities[i]);
-		ASSERT_EQ(KWQ_ADDED, q_add_priority(self->q, key, priorities[i]));
-		ASSERT_EQ(0, q_advance(self->q, SEC));
-	}
-	expect_gauges(self->q, 4 * SEC, 0, 0);
-	expect_take(self->q, "31");
-	expect_take(self->q, "5");
-	expect_gauges(self->q, 4 * SEC, 0, 0);
-	other = q_reopen(self->q);
-	ASSERT_LE(0, other);
-	expect_next(other, &item, "0");
-	expect_gauges(self->q, 3 * SEC, 0, 0);
-	ASSERT_EQ(0, q_advance(self->q, SEC));
-	close(other);
-	/* An item that was given back is young again. */
-	expect_gauges(self->q, 4 * SEC, 0, 0);
-	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "-32"));
-	expect_gauges(self->q, 0, 0, 0);
-}
-
-/*
- * M1: the longest running item is the first one handed out, in whatever order items
- * finish.
- */
-TEST_F(metrics, longest_running)
-{
-	struct item items[3];
-	int other = q_reopen(self->q);
-
-	ASSERT_LE(0, other);
-	for (int i = 0; i < 3; i++) {
-		static const char * const keys[] = { "a", "b", "c" };
-
-		ASSERT_EQ(KWQ_ADDED, q_add(self->q, keys[i]));
-		expect_next(i == 1 ? other : self->q, &items[i], keys[i]);
-		ASSERT_EQ(0, q_advance(self->q, SEC));
-	}
-	expect_gauges(self->q, 0, 3 * SEC, (3 + 2 + 1) * SEC);
-	ASSERT_EQ(KWQ_FINISHED, q_done(self->q, items[0].ticket));
-	expect_gauges(self->q, 0, 2 * SEC, (2 + 1) * SEC);
-	close(other);
-	expect_gauges(self->q, 0, 1 * SEC, 1 * SEC);
-	ASSERT_EQ(KWQ_FINISHED, q_done(self->q, items[2].ticket));
-	expect_gauges(self->q, 0, 0, 0);
-}
 
 /* M1, M2: what each counter counts. client-go counts a retry for each AddAfter. */
 TEST_F(metrics, counters)

@@ -440,18 +440,6 @@ TEST_F(room, drain)
 
 #define ADDERS	20
 
-/* Q19, O8: a shut down wakes more adders than one hold of the lock. */
-TEST_F(room, shut_down_wakes_all)
-{
-	struct sleeper s[ADDERS];
-
-	for (int i = 0; i < ADDERS; i++)
-		start_add(&s[i], i & 1 ? self->q : self->other, "new");
-	ASSERT_EQ(0, q_shut_down(self->q));
-	for (int i = 0; i < ADDERS; i++)
-		EXPECT_EQ(-ESHUTDOWN, sleeper_join(&s[i]));
-}
-
 /* Q19: adders go on in the order in which they began to wait, and nobody is woken in vain. */
 TEST_F(room, first_come_first_served)
 {

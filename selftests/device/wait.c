@@ -9,29 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 
-FIXTURE(wait)
-{
-	int dev;
-	int q;
-	int other;	/* a second handle of the same queue */
-};
-
-FIXTURE_SETUP(wait)
-{
-	self->dev = open_device();
-	ASSERT_LE(0, self->dev);
-	self->q = new_queue(self->dev);
-	ASSERT_LE(0, self->q);
-	self->other = q_reopen(self->q);
-	ASSERT_LE(0, self->other);
-}
-
-FIXTURE_TEARDOWN(wait)
-{
-	close(self->other);
-	close(self->q);
-	close(self->dev);
-}
+TWO_HANDLES_FIXTURE(wait, new_queue(self->dev))
 
 /* Without waiting */
 
@@ -167,12 +145,6 @@ TEST_F(wakes, add)
 	check_woken(_metadata, self, variant, "a");
 }
 
-TEST_F(wakes, add_through_the_same_handle)
-{
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	check_woken(_metadata, self, variant, "a");
-}
-
 TEST_F(wakes, add_in_a_batch_among_errors)
 {
 	struct batch *b = new_batch();
@@ -205,20 +177,6 @@ TEST_F(wakes, time_comes)
 	check_woken(_metadata, self, variant, "a");
 }
 
-TEST_F(wakes, time_is_past)
-{
-	ASSERT_EQ(KWQ_ADDED, q_add_at(self->other, "a", 1));
-	check_woken(_metadata, self, variant, "a");
-}
-
-/* D2 */
-TEST_F(wakes, wait_replaced_by_the_past)
-{
-	ASSERT_EQ(KWQ_WAITING, q_add_after(self->other, "a", HOUR));
-	ASSERT_EQ(KWQ_ADDED, q_add_with(self->other, "a", KWQ_ADD_AT | KWQ_ADD_REPLACE, 0, 1));
-	check_woken(_metadata, self, variant, "a");
-}
-
 /* Q4 */
 TEST_F(wakes, requeue_at_done)
 {
@@ -246,38 +204,6 @@ TEST_F(wakes, shut_down)
 	ret = sleeper_join(&self->s);
 	EXPECT_EQ(variant->poll ? POLLIN : -ESHUTDOWN, ret);
 	EXPECT_EQ(-ESHUTDOWN, q_try_get(self->q, &self->s.item));
-}
-
-/* Q8: the wait continues for the items of others, and ends with the last of them. */
-TEST_F(wakes, last_done_after_shut_down)
-{
-	int ret;
-
-	ASSERT_EQ(0, q_shut_down(self->other));
-	wait_until_asleep(self->s.tid, variant->poll ? NR_POLL : __NR_ioctl, KWQ_IOC_GET);
-	EXPECT_FALSE(self->s.ended);
-	ASSERT_EQ(KWQ_FINISHED, q_done(self->other, self->held.ticket));
-	ret = sleeper_join(&self->s);
-	EXPECT_EQ(variant->poll ? POLLIN : -ESHUTDOWN, ret);
-	EXPECT_EQ(-ESHUTDOWN, q_try_get(self->q, &self->s.item));
-}
-
-/* Q8, O1 */
-TEST_F(wakes, abandoned_after_shut_down)
-{
-	ASSERT_EQ(0, q_shut_down(self->other));
-	ASSERT_EQ(0, close(self->other));
-	self->other = -1;
-	check_woken(_metadata, self, variant, "held");
-}
-
-/* Q8 */
-TEST_F(wakes, requeue_after_shut_down)
-{
-	ASSERT_EQ(KWQ_DIRTIED, q_add(self->other, "held"));
-	ASSERT_EQ(0, q_shut_down(self->other));
-	ASSERT_EQ(KWQ_REQUEUED, q_done(self->other, self->held.ticket));
-	check_woken(_metadata, self, variant, "held");
 }
 
 /* Many waiters */
@@ -394,28 +320,6 @@ TEST_F(wait, refused_add_wakes_nobody)
 		EXPECT_EQ(-ESHUTDOWN, sleeper_join(&sleepers[i]));
 }
 
-/* Q5, D4: items that are due at once wake as many waiters. */
-TEST_F(wait, due_at_once_wake_as_many)
-{
-	struct sleeper sleepers[WAITERS];
-	struct batch *b = new_batch();
-	char key[16];
-	__u64 due;
-
-	for (int i = 0; i < WAITERS; i++)
-		start_get(&sleepers[i], self->q);
-	due = now_ns() + 20 * MSEC;
-	for (int i = 0; i < WAITERS; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		batch_add_with(b, key, KWQ_ADD_AT, 0, due);
-	}
-	ASSERT_EQ(WAITERS, batch_run(self->other, KWQ_IOC_ADD, b));
-	for (int i = 0; i < WAITERS; i++)
-		EXPECT_EQ(1, sleeper_join(&sleepers[i]));
-	check_stat(self->q, .processing = WAITERS, .items = WAITERS);
-	free(b);
-}
-
 /* Q8: a shut down wakes everyone. */
 TEST_F(wait, shut_down_wakes_everyone)
 {
@@ -437,16 +341,7 @@ TEST_F(wait, shut_down_wakes_everyone)
 static int call_get_into_nothing(struct sleeper *s)
 {
 	struct kwq_got got;
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.deadline = KWQ_NO_DEADLINE,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys_len = 8,
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, 0, 8, 1, .deadline = KWQ_NO_DEADLINE);
 
 	return q_get_raw(s->fd, &get);
 }
@@ -454,15 +349,7 @@ static int call_get_into_nothing(struct sleeper *s)
 static int call_get_without_room(struct sleeper *s)
 {
 	struct kwq_got got;
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.deadline = KWQ_NO_DEADLINE,
-		.get = {
-			.entries = user_ptr(&got),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, 0, 0, 1, .deadline = KWQ_NO_DEADLINE);
 
 	return q_get_raw(s->fd, &get);
 }
@@ -514,17 +401,8 @@ static int call_get_with_room(struct sleeper *s)
 {
 	__u8 keys[KWQ_KEY_MAX];
 	struct kwq_got got;
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.deadline = KWQ_NO_DEADLINE,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(keys),
-			.keys_len = sizeof(keys),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(keys), sizeof(keys), 1,
+					   .deadline = KWQ_NO_DEADLINE);
 
 	return q_get_raw(s->fd, &get);
 }
@@ -561,16 +439,7 @@ TEST_F(wait, done_and_get_in_one_wakes_nobody)
 	struct kwq_done_entry entry = {};
 	__u8 keys[KWQ_KEY_MAX];
 	struct kwq_got got;
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(keys),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(keys), 0, 1, .flags = KWQ_GET_NONBLOCK);
 	struct sleeper sleeper;
 	struct item item;
 	__s32 result;
@@ -673,18 +542,8 @@ TEST_F(wait, signal_restarts_with_a_relative_deadline)
 	struct kwq_got got;
 	struct sleeper s;
 	__u8 key[8];
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_RELATIVE,
-		.deadline = 10 * SEC,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(key),
-			.keys_len = sizeof(key),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(key), sizeof(key), 1,
+					   .flags = KWQ_GET_RELATIVE, .deadline = 10 * SEC);
 
 	ASSERT_LE(0, q);
 	ASSERT_EQ(0, q_advance(q, 5 * SEC));
@@ -784,17 +643,8 @@ TEST_F(wait, signal_after_done_does_not_restart)
 	struct item item;
 	struct sleeper s;
 	__u8 key[8];
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.deadline = KWQ_NO_DEADLINE,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(key),
-			.keys_len = sizeof(key),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(key), sizeof(key), 1,
+					   .deadline = KWQ_NO_DEADLINE);
 
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 	expect_next(self->q, &item, "a");
