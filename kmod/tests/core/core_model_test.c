@@ -4,6 +4,7 @@
 #include <uapi/linux/kwq.h>
 #include "core/core.h"
 #include "core_check.h"
+#include "tests/form.h"
 
 #define NONE	KWQ_PRIORITY_NONE
 
@@ -303,7 +304,7 @@ struct machine {
 /* Brings a new item into a state. */
 static void enter(struct kunit *test, struct machine *m, u8 state)
 {
-	kwq_core_init(&m->core, KWQ_LARGE);
+	kwq_core_init(&m->core, kwq_test_form);
 	kwq_holder_init(&m->holder);
 	kwq_holder_init(&m->other);
 	kwq_item_init(&m->item);
@@ -390,7 +391,7 @@ static void expect_state(struct kunit *test, struct machine *m, u8 state)
 	KUNIT_EXPECT_EQ(test, m->item.state, state);
 	KUNIT_EXPECT_EQ(test, m->core.nr_ready, (state & PD) == R);
 	KUNIT_EXPECT_EQ(test, m->core.nr_processing, !!(state & P));
-	KUNIT_EXPECT_EQ(test, m->bulk.nr_waiting, !!(state & W));
+	KWQ_EXPECT_METRIC(test, m, nr_waiting, !!(state & W));
 	KUNIT_EXPECT_EQ(test, m->holder.nr_held, !!(state & P));
 	KUNIT_EXPECT_EQ(test, kwq_item_is_idle(&m->item), !(state & ~C));
 	KUNIT_EXPECT_STREQ(test, "",
@@ -490,17 +491,33 @@ static int core_model_test_init(struct kunit *test)
 	return test->priv ? 0 : -ENOMEM;
 }
 
+#define CORE_MODEL_TEST_OF_BOTH						\
+	KUNIT_CASE_PARAM(operation_in_state, transition_gen_params),	\
+	KUNIT_CASE_PARAM(operation_after_shut_down, transition_gen_params)
+
 static struct kunit_case core_model_test_cases[] = {
-	KUNIT_CASE_PARAM(operation_in_state, transition_gen_params),
-	KUNIT_CASE_PARAM(operation_after_shut_down, transition_gen_params),
+	CORE_MODEL_TEST_OF_BOTH,
 	KUNIT_CASE(table_is_complete),
+	{}
+};
+
+static struct kunit_case core_model_test_small_cases[] = {
+	CORE_MODEL_TEST_OF_BOTH,
 	{}
 };
 
 static struct kunit_suite core_model_test_suite = {
 	.name = "kwq-core-model",
+	.suite_init = kwq_test_large,
 	.init = core_model_test_init,
 	.test_cases = core_model_test_cases,
 };
 
-kunit_test_suite(core_model_test_suite);
+static struct kunit_suite core_model_test_small_suite = {
+	.name = "kwq-core-model-small",
+	.suite_init = kwq_test_small,
+	.init = core_model_test_init,
+	.test_cases = core_model_test_small_cases,
+};
+
+kunit_test_suites(&core_model_test_suite, &core_model_test_small_suite);

@@ -257,17 +257,6 @@ static void second_add_coalesces(struct kunit *test)
 	EXPECT_GET(test, t, NULL);
 }
 
-static void coalesced_add_makes_nothing_ready(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q2: nobody needs to be woken. */
-	add(t, &t->a);
-	KUNIT_EXPECT_EQ(test, t->core.readied, 1);
-	add(t, &t->a);
-	KUNIT_EXPECT_EQ(test, t->core.readied, 1);
-}
-
 /* ---- Q3: one consumer at a time ---- */
 
 static void processing_item_is_not_handed_out(struct kunit *test)
@@ -282,19 +271,6 @@ static void processing_item_is_not_handed_out(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, kwq_test_get(&t->core, &t->y, 0));
 	KUNIT_EXPECT_EQ(test, t->x.nr_held, 1);
 	KUNIT_EXPECT_EQ(test, t->y.nr_held, 0);
-}
-
-static void processing_item_is_not_handed_out_when_due(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q3, D3 */
-	add(t, &t->a);
-	EXPECT_GET(test, t, &t->a);
-	add_at(t, &t->a, 10);
-	EXPECT_EXPIRE(test, t, 10, &t->a);
-	KUNIT_EXPECT_NULL(test, kwq_test_get(&t->core, &t->y, 0));
-	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | DIRTY);
 }
 
 static void two_holders_have_their_own(struct kunit *test)
@@ -314,25 +290,6 @@ static void two_holders_have_their_own(struct kunit *test)
 }
 
 /* ---- Q4: adds during processing ---- */
-
-static void add_during_processing_comes_back(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q4 */
-	add(t, &t->a);
-	EXPECT_GET(test, t, &t->a);
-	KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_DIRTIED);
-	KUNIT_EXPECT_EQ(test, t->core.readied, 1);
-	EXPECT_NRS(test, t, 0, 0, 1);
-
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
-	KUNIT_EXPECT_EQ(test, t->core.readied, 2);
-	EXPECT_NRS(test, t, 1, 0, 0);
-	EXPECT_GET(test, t, &t->a);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_FINISHED);
-	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
-}
 
 static void many_adds_during_processing_come_back_once(struct kunit *test)
 {
@@ -371,39 +328,6 @@ static void requeue_goes_to_the_tail(struct kunit *test)
 
 /* ---- Q6: a done that is not owed ---- */
 
-static void done_of_idle_item(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q6 */
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), -ENOENT);
-	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
-	KWQ_EXPECT_METRIC(test, t, dones, 0);
-	EXPECT_NRS(test, t, 0, 0, 0);
-}
-
-static void done_of_ready_item(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q6: in client-go this would put the item into the queue twice. */
-	add(t, &t->a);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), -ENOENT);
-	EXPECT_NRS(test, t, 1, 0, 0);
-	EXPECT_GET(test, t, &t->a);
-	EXPECT_GET(test, t, NULL);
-}
-
-static void done_of_waiting_item(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q6 */
-	add_at(t, &t->a, 10);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), -ENOENT);
-	EXPECT_EXPIRE(test, t, 10, &t->a);
-}
-
 static void done_by_a_stranger(struct kunit *test)
 {
 	struct core_test *t = test->priv;
@@ -417,19 +341,6 @@ static void done_by_a_stranger(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, t->a.holder, &t->x);
 	EXPECT_NRS(test, t, 0, 0, 1);
 	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
-}
-
-static void second_done(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q6 */
-	add(t, &t->a);
-	EXPECT_GET(test, t, &t->a);
-	add(t, &t->a);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), -ENOENT);
-	EXPECT_NRS(test, t, 1, 0, 0);
 }
 
 /* ---- Q7: the length ---- */
@@ -454,19 +365,6 @@ static void length_counts_ready_items(struct kunit *test)
 }
 
 /* ---- Q8: shut down ---- */
-
-static void shut_down_refuses_adds(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q8 */
-	kwq_core_shut_down(&t->core, true);
-	KUNIT_EXPECT_EQ(test, add(t, &t->a), -ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, add_at(t, &t->a, 10), -ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, add_at(t, &t->a, 0), -ESHUTDOWN);
-	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
-	EXPECT_NRS(test, t, 0, 0, 0);
-}
 
 static void shut_down_refuses_adds_that_would_coalesce(struct kunit *test)
 {
@@ -494,32 +392,6 @@ static void shut_down_hands_out_what_is_ready(struct kunit *test)
 	EXPECT_GET(test, t, &t->a);
 	EXPECT_GET(test, t, &t->b);
 	EXPECT_GET(test, t, NULL);
-}
-
-static void shut_down_hands_out_what_turns_ready(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q8, Q4: an add during processing is never lost. */
-	add(t, &t->a);
-	EXPECT_GET(test, t, &t->a);
-	add(t, &t->a);
-	kwq_core_shut_down(&t->core, true);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
-	EXPECT_GET(test, t, &t->a);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_FINISHED);
-}
-
-static void shut_down_expires_nothing(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q8: an item that is not dropped yet has lost its time. */
-	add_at(t, &t->a, 10);
-	kwq_core_shut_down(&t->core, true);
-	EXPECT_EXPIRE(test, t, 10, NULL);
-	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core), KTIME_MAX);
-	EXPECT_NRS(test, t, 0, 1, 0);
 }
 
 static void shut_down_drops_what_is_waiting(struct kunit *test)
@@ -578,15 +450,6 @@ static void drained_when_all_is_done(struct kunit *test)
 
 /* ---- Q11: remove ---- */
 
-static void remove_idle_item(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q11 */
-	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a), -ENOENT);
-	KWQ_EXPECT_METRIC(test, t, removed, 0);
-}
-
 static void remove_ready_item(struct kunit *test)
 {
 	struct core_test *t = test->priv;
@@ -628,51 +491,6 @@ static void remove_waiting_item(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core), 20);
 	EXPECT_EXPIRE(test, t, 30, &t->b);
 	EXPECT_EXPIRE(test, t, 30, NULL);
-}
-
-static void remove_ready_and_waiting_item(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q11: both are gone, and count once. */
-	add(t, &t->a);
-	add_at(t, &t->a, 10);
-	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a),
-			KWQ_WAS_READY | KWQ_WAS_WAITING);
-	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
-	KWQ_EXPECT_METRIC(test, t, removed, 1);
-}
-
-static void remove_processing_item(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q11: it loses its mark and its time, but stays with its holder. */
-	add(t, &t->a);
-	EXPECT_GET(test, t, &t->a);
-	add(t, &t->a);
-	add_at(t, &t->a, 10);
-	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a),
-			KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY | KWQ_WAS_WAITING);
-	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING);
-	EXPECT_NRS(test, t, 0, 0, 1);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_FINISHED);
-	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
-}
-
-static void remove_processing_item_twice(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q11 */
-	add(t, &t->a);
-	EXPECT_GET(test, t, &t->a);
-	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a),
-			KWQ_WAS_PROCESSING);
-	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a),
-			KWQ_WAS_PROCESSING);
-	KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_DIRTIED);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
 }
 
 static void removed_item_forgets_that_it_was_abandoned(struct kunit *test)
@@ -939,39 +757,6 @@ static void item_is_ready_when_its_time_comes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core), KTIME_MAX);
 	EXPECT_NRS(test, t, 1, 0, 0);
 	EXPECT_GET(test, t, &t->a);
-}
-
-static void time_that_has_come_is_an_add(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* D1: ready at once, in any state. */
-	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->a, NONE, 9,
-					      KWQ_WAIT_EARLIER, 10), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->b, NONE, 10,
-					      KWQ_WAIT_EARLIER, 10), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->a, NONE, 9,
-					      KWQ_WAIT_EARLIER, 10),
-			KWQ_COALESCED);
-	EXPECT_GET(test, t, &t->a);
-	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->a, NONE, 9,
-					      KWQ_WAIT_EARLIER, 10),
-			KWQ_DIRTIED);
-	EXPECT_NRS(test, t, 1, 0, 1);
-}
-
-static void due_item_that_is_ready_coalesces(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* D1, Q2 */
-	add(t, &t->a);
-	KUNIT_EXPECT_EQ(test, add_at(t, &t->a, 10), KWQ_WAITING);
-	EXPECT_EXPIRE(test, t, 10, &t->a);
-	KUNIT_EXPECT_EQ(test, t->core.readied, 1);
-	KWQ_EXPECT_METRIC(test, t, coalesced, 1);
-	EXPECT_GET(test, t, &t->a);
-	EXPECT_GET(test, t, NULL);
 }
 
 static void due_item_that_is_processing_is_dirtied(struct kunit *test)
@@ -1304,44 +1089,6 @@ static void ready_and_waiting(struct kunit *test)
 	EXPECT_GET(test, t, &t->a);
 }
 
-static void add_can_end_the_wait(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* D3, on request */
-	add_at(t, &t->a, 10);
-	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true, 0),
-			KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, t->a.state, READY);
-	EXPECT_EXPIRE(test, t, 10, NULL);
-	EXPECT_NRS(test, t, 1, 0, 0);
-}
-
-static void coalesced_add_can_end_the_wait(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* D3, on request */
-	add_at(t, &t->a, 10);
-	add(t, &t->a);
-	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true, 0),
-			KWQ_COALESCED);
-	KUNIT_EXPECT_EQ(test, t->a.state, READY);
-}
-
-static void dirtying_add_can_end_the_wait(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* D3, on request */
-	add(t, &t->a);
-	EXPECT_GET(test, t, &t->a);
-	add_at(t, &t->a, 10);
-	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true, 0),
-			KWQ_DIRTIED);
-	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | DIRTY);
-}
-
 static void add_that_ends_a_wait_keeps_its_priority(struct kunit *test)
 {
 	struct core_test *t = test->priv;
@@ -1350,16 +1097,6 @@ static void add_that_ends_a_wait_keeps_its_priority(struct kunit *test)
 	add_at_prio(t, &t->a, 10, 9);
 	kwq_core_add(&t->core, &t->a, NONE, true, 0);
 	KUNIT_EXPECT_EQ(test, t->a.priority, 9);
-}
-
-static void add_that_ends_no_wait_is_an_add(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* D3 */
-	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true, 0),
-			KWQ_ADDED);
-	EXPECT_NRS(test, t, 1, 0, 0);
 }
 
 /* ---- D4: the order of times ---- */
@@ -1736,31 +1473,6 @@ static void abandonments_do_not_wrap(struct kunit *test)
 	EXPECT_GET(test, t, &t->a);
 	kwq_core_abandon(&t->core, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, t->a.abandoned, U32_MAX);
-}
-
-static void removed_item_that_is_abandoned_comes_back(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* O1, Q11: nobody finished it. */
-	add(t, &t->a);
-	EXPECT_GET(test, t, &t->a);
-	kwq_core_remove(&t->core, &t->a);
-	kwq_core_abandon(&t->core, &t->a, 0);
-	EXPECT_GET(test, t, &t->a);
-}
-
-static void abandoned_item_comes_back_after_shut_down(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* O1, Q8 */
-	add(t, &t->a);
-	EXPECT_GET(test, t, &t->a);
-	kwq_core_shut_down(&t->core, true);
-	kwq_core_abandon(&t->core, &t->a, 0);
-	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
-	KUNIT_EXPECT_PTR_EQ(test, kwq_test_get(&t->core, &t->y, 0), &t->a);
 }
 
 static void abandoned_item_goes_on_waiting(struct kunit *test)
@@ -2390,36 +2102,21 @@ static void term_is_a_pause_of_its_own(struct kunit *test)
 	KUNIT_CASE(fifo_of_all_ways_to_get_ready),			\
 	KUNIT_CASE(peek_changes_nothing),				\
 	KUNIT_CASE(second_add_coalesces),				\
-	KUNIT_CASE(coalesced_add_makes_nothing_ready),			\
 	KUNIT_CASE(processing_item_is_not_handed_out),			\
-	KUNIT_CASE(processing_item_is_not_handed_out_when_due),		\
 	KUNIT_CASE(two_holders_have_their_own),				\
-	KUNIT_CASE(add_during_processing_comes_back),			\
 	KUNIT_CASE(many_adds_during_processing_come_back_once),		\
 	KUNIT_CASE(requeue_goes_to_the_tail),				\
-	KUNIT_CASE(done_of_idle_item),					\
-	KUNIT_CASE(done_of_ready_item),					\
-	KUNIT_CASE(done_of_waiting_item),				\
 	KUNIT_CASE(done_by_a_stranger),					\
-	KUNIT_CASE(second_done),					\
 	KUNIT_CASE(length_counts_ready_items),				\
-	KUNIT_CASE(shut_down_refuses_adds),				\
 	KUNIT_CASE(shut_down_hands_out_what_is_ready),			\
-	KUNIT_CASE(shut_down_hands_out_what_turns_ready),		\
-	KUNIT_CASE(shut_down_expires_nothing),				\
 	KUNIT_CASE(second_shut_down_changes_nothing),			\
 	KUNIT_CASE(drained_when_all_is_done),				\
-	KUNIT_CASE(remove_idle_item),					\
 	KUNIT_CASE(remove_ready_item),					\
 	KUNIT_CASE(remove_waiting_item),				\
-	KUNIT_CASE(remove_processing_item),				\
-	KUNIT_CASE(remove_processing_item_twice),			\
 	KUNIT_CASE(removed_item_forgets_that_it_was_abandoned),		\
 	KUNIT_CASE(finished_item_forgets_its_priority),			\
 	KUNIT_CASE(unnamed_wait_of_a_new_item_is_0),			\
 	KUNIT_CASE(item_is_ready_when_its_time_comes),			\
-	KUNIT_CASE(time_that_has_come_is_an_add),			\
-	KUNIT_CASE(due_item_that_is_ready_coalesces),			\
 	KUNIT_CASE(due_item_that_is_processing_is_dirtied),		\
 	KUNIT_CASE(start_of_a_wait_stays),				\
 	KUNIT_CASE(next_wait_starts_anew),				\
@@ -2432,10 +2129,6 @@ static void term_is_a_pause_of_its_own(struct kunit *test)
 	KUNIT_CASE_PARAM(second_time_has_passed, past_gen_params),	\
 	KUNIT_CASE(replace_can_postpone_what_is_due),			\
 	KUNIT_CASE(ready_and_waiting),					\
-	KUNIT_CASE(add_can_end_the_wait),				\
-	KUNIT_CASE(coalesced_add_can_end_the_wait),			\
-	KUNIT_CASE(dirtying_add_can_end_the_wait),			\
-	KUNIT_CASE(add_that_ends_no_wait_is_an_add),			\
 	KUNIT_CASE(times_come_in_order),				\
 	KUNIT_CASE(equal_times_come_in_the_order_of_adds),		\
 	KUNIT_CASE(unchanged_time_keeps_its_place),			\
@@ -2452,8 +2145,6 @@ static void term_is_a_pause_of_its_own(struct kunit *test)
 	KUNIT_CASE(abandonments_add_up_until_done),			\
 	KUNIT_CASE(requeued_item_is_fresh),				\
 	KUNIT_CASE(abandonments_do_not_wrap),				\
-	KUNIT_CASE(removed_item_that_is_abandoned_comes_back),		\
-	KUNIT_CASE(abandoned_item_comes_back_after_shut_down),		\
 	KUNIT_CASE(undone_item_is_first_again),				\
 	KUNIT_CASE(undone_item_is_no_hand_out),				\
 	KUNIT_CASE(dirty_key_is_not_in_the_length),			\
@@ -2479,7 +2170,6 @@ static struct kunit_case core_test_cases[] = {
 	KUNIT_CASE(shut_down_refuses_adds_that_would_coalesce),
 	KUNIT_CASE(shut_down_drops_what_is_waiting),
 	KUNIT_CASE(remove_the_last_of_a_band),
-	KUNIT_CASE(remove_ready_and_waiting_item),
 	KUNIT_CASE(higher_priority_comes_first),
 	KUNIT_CASE(all_64_levels),
 	KUNIT_CASE(higher_priority_moves_to_the_tail),
