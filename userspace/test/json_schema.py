@@ -9,7 +9,8 @@ json_schema.py names SCHEMA        prints the names of the commands
 import json
 import sys
 
-PARTS = ('limit', 'maximum', 'histogram')   # of several commands
+# Those of several commands.
+PARTS = ('key', 'key_bytes', 'bytes', 'refusal', 'line', 'argument', 'item', 'limit', 'maximum', 'histogram')
 
 
 def load(path):
