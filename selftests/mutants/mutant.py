@@ -191,7 +191,10 @@ def kunit_cases(tree):
     """The KUnit suites and cases in a tree."""
     for path in Path(tree, 'kmod/tests').rglob('*.c'):
         text = path.read_text()
-        for suite, array in re.findall(r'\.name = "([\w-]+)",[^}]*\.test_cases = (\w+),', text):
+        suites = re.findall(r'\.name = "([\w-]+)",[^}]*\.test_cases = (\w+),', text)
+        for array, suite in re.findall(r'\bKWQ_TEST_SUITES\((\w+), "([\w-]+)"', text):
+            suites += (suite, f'{array}_cases'), (f'{suite}-small', f'{array}_small_cases')
+        for suite, array in suites:
             listed = re.search(rf'struct kunit_case {array}\[\] = {{(.*?)^}};', text, re.M | re.S)[1]
             # The cases of both forms of a queue are in a macro.
             for macro in re.findall(r'^\t(\w+_OF_BOTH),$', listed, re.M):

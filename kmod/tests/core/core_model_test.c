@@ -506,18 +506,4 @@ static struct kunit_case core_model_test_small_cases[] = {
 	{}
 };
 
-static struct kunit_suite core_model_test_suite = {
-	.name = "kwq-core-model",
-	.suite_init = kwq_test_large,
-	.init = core_model_test_init,
-	.test_cases = core_model_test_cases,
-};
-
-static struct kunit_suite core_model_test_small_suite = {
-	.name = "kwq-core-model-small",
-	.suite_init = kwq_test_small,
-	.init = core_model_test_init,
-	.test_cases = core_model_test_small_cases,
-};
-
-kunit_test_suites(&core_model_test_suite, &core_model_test_small_suite);
+KWQ_TEST_SUITES(core_model_test, "kwq-core-model", core_model_test_init, NULL);

@@ -1786,20 +1786,4 @@ static struct kunit_case retry_test_small_cases[] = {
 	{}
 };
 
-static struct kunit_suite retry_test_suite = {
-	.name = "kwq-core-retry",
-	.suite_init = kwq_test_large,
-	.init = retry_test_init,
-	.exit = retry_test_exit,
-	.test_cases = retry_test_cases,
-};
-
-static struct kunit_suite retry_test_small_suite = {
-	.name = "kwq-core-retry-small",
-	.suite_init = kwq_test_small,
-	.init = retry_test_init,
-	.exit = retry_test_exit,
-	.test_cases = retry_test_small_cases,
-};
-
-kunit_test_suites(&retry_test_suite, &retry_test_small_suite);
+KWQ_TEST_SUITES(retry_test, "kwq-core-retry", retry_test_init, retry_test_exit);

@@ -2218,20 +2218,4 @@ static struct kunit_case core_test_small_cases[] = {
 	{}
 };
 
-static struct kunit_suite core_test_suite = {
-	.name = "kwq-core",
-	.suite_init = kwq_test_large,
-	.init = core_test_init,
-	.exit = core_test_exit,
-	.test_cases = core_test_cases,
-};
-
-static struct kunit_suite core_test_small_suite = {
-	.name = "kwq-core-small",
-	.suite_init = kwq_test_small,
-	.init = core_test_init,
-	.exit = core_test_exit,
-	.test_cases = core_test_small_cases,
-};
-
-kunit_test_suites(&core_test_suite, &core_test_small_suite);
+KWQ_TEST_SUITES(core_test, "kwq-core", core_test_init, core_test_exit);

@@ -417,20 +417,4 @@ static struct kunit_case settle_test_small_cases[] = {
 	{}
 };
 
-static struct kunit_suite settle_test_suite = {
-	.name = "kwq-core-settle",
-	.suite_init = kwq_test_large,
-	.init = settle_test_init,
-	.exit = settle_test_exit,
-	.test_cases = settle_test_cases,
-};
-
-static struct kunit_suite settle_test_small_suite = {
-	.name = "kwq-core-settle-small",
-	.suite_init = kwq_test_small,
-	.init = settle_test_init,
-	.exit = settle_test_exit,
-	.test_cases = settle_test_small_cases,
-};
-
-kunit_test_suites(&settle_test_suite, &settle_test_small_suite);
+KWQ_TEST_SUITES(settle_test, "kwq-core-settle", settle_test_init, settle_test_exit);

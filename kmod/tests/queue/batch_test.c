@@ -676,20 +676,4 @@ static struct kunit_case batch_test_small_cases[] = {
 	{}
 };
 
-static struct kunit_suite batch_test_suite = {
-	.name = "kwq-batch",
-	.suite_init = kwq_test_large,
-	.init = batch_test_init,
-	.exit = batch_test_exit,
-	.test_cases = batch_test_cases,
-};
-
-static struct kunit_suite batch_test_small_suite = {
-	.name = "kwq-batch-small",
-	.suite_init = kwq_test_small,
-	.init = batch_test_init,
-	.exit = batch_test_exit,
-	.test_cases = batch_test_small_cases,
-};
-
-kunit_test_suites(&batch_test_suite, &batch_test_small_suite);
+KWQ_TEST_SUITES(batch_test, "kwq-batch", batch_test_init, batch_test_exit);

@@ -822,20 +822,4 @@ static struct kunit_case cancel_test_small_cases[] = {
 	{}
 };
 
-static struct kunit_suite cancel_test_suite = {
-	.name = "kwq-cancel",
-	.suite_init = kwq_test_large,
-	.init = cancel_test_init,
-	.exit = cancel_test_exit,
-	.test_cases = cancel_test_cases,
-};
-
-static struct kunit_suite cancel_test_small_suite = {
-	.name = "kwq-cancel-small",
-	.suite_init = kwq_test_small,
-	.init = cancel_test_init,
-	.exit = cancel_test_exit,
-	.test_cases = cancel_test_small_cases,
-};
-
-kunit_test_suites(&cancel_test_suite, &cancel_test_small_suite);
+KWQ_TEST_SUITES(cancel_test, "kwq-cancel", cancel_test_init, cancel_test_exit);

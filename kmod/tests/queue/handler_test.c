@@ -1340,20 +1340,4 @@ static struct kunit_case handler_test_small_cases[] = {
 	{}
 };
 
-static struct kunit_suite handler_test_suite = {
-	.name = "kwq-handler",
-	.suite_init = kwq_test_large,
-	.init = handler_test_init,
-	.exit = handler_test_exit,
-	.test_cases = handler_test_cases,
-};
-
-static struct kunit_suite handler_test_small_suite = {
-	.name = "kwq-handler-small",
-	.suite_init = kwq_test_small,
-	.init = handler_test_init,
-	.exit = handler_test_exit,
-	.test_cases = handler_test_small_cases,
-};
-
-kunit_test_suites(&handler_test_suite, &handler_test_small_suite);
+KWQ_TEST_SUITES(handler_test, "kwq-handler", handler_test_init, handler_test_exit);

@@ -466,20 +466,4 @@ static struct kunit_case later_test_small_cases[] = {
 	{}
 };
 
-static struct kunit_suite later_test_suite = {
-	.name = "kwq-later",
-	.suite_init = kwq_test_large,
-	.init = later_test_init,
-	.exit = later_test_exit,
-	.test_cases = later_test_cases,
-};
-
-static struct kunit_suite later_test_small_suite = {
-	.name = "kwq-later-small",
-	.suite_init = kwq_test_small,
-	.init = later_test_init,
-	.exit = later_test_exit,
-	.test_cases = later_test_small_cases,
-};
-
-kunit_test_suites(&later_test_suite, &later_test_small_suite);
+KWQ_TEST_SUITES(later_test, "kwq-later", later_test_init, later_test_exit);

@@ -620,20 +620,4 @@ static struct kunit_case post_test_small_cases[] = {
 	{}
 };
 
-static struct kunit_suite post_test_suite = {
-	.name = "kwq-post",
-	.suite_init = kwq_test_large,
-	.init = post_test_init,
-	.exit = post_test_exit,
-	.test_cases = post_test_cases,
-};
-
-static struct kunit_suite post_test_small_suite = {
-	.name = "kwq-post-small",
-	.suite_init = kwq_test_small,
-	.init = post_test_init,
-	.exit = post_test_exit,
-	.test_cases = post_test_small_cases,
-};
-
-kunit_test_suites(&post_test_suite, &post_test_small_suite);
+KWQ_TEST_SUITES(post_test, "kwq-post", post_test_init, post_test_exit);

@@ -1905,21 +1905,7 @@ static struct kunit_case queue_test_small_cases[] = {
 	{}
 };
 
-static struct kunit_suite queue_test_suite = {
-	.name = "kwq-queue",
-	.suite_init = kwq_test_large,
-	.init = queue_test_init,
-	.exit = queue_test_exit,
-	.test_cases = queue_test_cases,
-};
-
-static struct kunit_suite queue_test_small_suite = {
-	.name = "kwq-queue-small",
-	.suite_init = kwq_test_small,
-	.init = queue_test_init,
-	.exit = queue_test_exit,
-	.test_cases = queue_test_small_cases,
-};
+KWQ_TEST_SUITES(queue_test, "kwq-queue", queue_test_init, queue_test_exit);
 
 /* ---- A real clock ---- */
 
@@ -2489,21 +2475,4 @@ static struct kunit_case queue_clock_test_small_cases[] = {
 	{}
 };
 
-static struct kunit_suite queue_clock_test_suite = {
-	.name = "kwq-queue-clock",
-	.suite_init = kwq_test_large,
-	.init = queue_clock_test_init,
-	.exit = queue_test_exit,
-	.test_cases = queue_clock_test_cases,
-};
-
-static struct kunit_suite queue_clock_test_small_suite = {
-	.name = "kwq-queue-clock-small",
-	.suite_init = kwq_test_small,
-	.init = queue_clock_test_init,
-	.exit = queue_test_exit,
-	.test_cases = queue_clock_test_small_cases,
-};
-
-kunit_test_suites(&queue_test_suite, &queue_test_small_suite,
-		  &queue_clock_test_suite, &queue_clock_test_small_suite);
+KWQ_TEST_SUITES(queue_clock_test, "kwq-queue-clock", queue_clock_test_init, queue_test_exit);

@@ -1381,20 +1381,4 @@ static struct kunit_case refs_test_small_cases[] = {
 	{}
 };
 
-static struct kunit_suite refs_test_suite = {
-	.name = "kwq-refs",
-	.suite_init = kwq_test_large,
-	.init = refs_test_init,
-	.exit = refs_test_exit,
-	.test_cases = refs_test_cases,
-};
-
-static struct kunit_suite refs_test_small_suite = {
-	.name = "kwq-refs-small",
-	.suite_init = kwq_test_small,
-	.init = refs_test_init,
-	.exit = refs_test_exit,
-	.test_cases = refs_test_small_cases,
-};
-
-kunit_test_suites(&refs_test_suite, &refs_test_small_suite);
+KWQ_TEST_SUITES(refs_test, "kwq-refs", refs_test_init, refs_test_exit);

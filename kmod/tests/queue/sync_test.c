@@ -1550,20 +1550,4 @@ static struct kunit_case sync_test_small_cases[] = {
 	{}
 };
 
-static struct kunit_suite sync_test_suite = {
-	.name = "kwq-sync",
-	.suite_init = kwq_test_large,
-	.init = sync_test_init,
-	.exit = sync_test_exit,
-	.test_cases = sync_test_cases,
-};
-
-static struct kunit_suite sync_test_small_suite = {
-	.name = "kwq-sync-small",
-	.suite_init = kwq_test_small,
-	.init = sync_test_init,
-	.exit = sync_test_exit,
-	.test_cases = sync_test_small_cases,
-};
-
-kunit_test_suites(&sync_test_suite, &sync_test_small_suite);
+KWQ_TEST_SUITES(sync_test, "kwq-sync", sync_test_init, sync_test_exit);

@@ -275,20 +275,4 @@ static struct kunit_case timer_test_small_cases[] = {
 	{}
 };
 
-static struct kunit_suite timer_test_suite = {
-	.name = "kwq-timer",
-	.suite_init = kwq_test_large,
-	.init = timer_test_init,
-	.exit = timer_test_exit,
-	.test_cases = timer_test_cases,
-};
-
-static struct kunit_suite timer_test_small_suite = {
-	.name = "kwq-timer-small",
-	.suite_init = kwq_test_small,
-	.init = timer_test_init,
-	.exit = timer_test_exit,
-	.test_cases = timer_test_small_cases,
-};
-
-kunit_test_suites(&timer_test_suite, &timer_test_small_suite);
+KWQ_TEST_SUITES(timer_test, "kwq-timer", timer_test_init, timer_test_exit);
