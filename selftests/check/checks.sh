@@ -166,8 +166,8 @@ check_checkpatch() {
 	checkpatch "$userspace,EMBEDDED_FUNCTION_NAME,AVOID_EXTERNS,MACRO_ARG_REUSE" \
 		'userspace/test/device-local-random.c'
 	# Tables as macros, which get the name of another macro, and fixtures as macros.
-	checkpatch "$userspace,COMPLEX_MACRO,MACRO_ARG_REUSE,MULTISTATEMENT_MACRO_USE_DO_WHILE" 'selftests/device/*.h'
-	checkpatch "$userspace" 'userspace/*.[ch]' 'selftests/*.[ch]' ':!selftests/device/*.h' ':(exclude,glob)selftests/bench/*.[ch]' \
+	checkpatch "$userspace,COMPLEX_MACRO,MACRO_ARG_REUSE,MULTISTATEMENT_MACRO_USE_DO_WHILE" 'selftests/device/*.[ch]'
+	checkpatch "$userspace" 'userspace/*.[ch]' 'selftests/*.[ch]' ':!selftests/device/*' ':(exclude,glob)selftests/bench/*.[ch]' \
 		':!selftests/bench/native/*' ':!userspace/lib/kernel/*' ':!userspace/test/device-local-random.c'
 	[ -z "$unclean" ]
 }
