@@ -447,48 +447,6 @@ TEST_F(board, remove)
 	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
 }
 
-/* Finds a key whose first slot is the one or the other slot of @of. */
-static void find_rival(const struct kwq_board *board, const char *of, int which, char rival[16])
-{
-	__u32 wanted = slot_nr(board, of, strlen(of), which);
-
-	for (int i = 0;; i++) {
-		snprintf(rival, 16, "r%d.%d", which, i);
-		if (slot_nr(board, rival, strlen(rival), 0) == wanted)
-			return;
-	}
-}
-
-TEST_F(board, shared_slots)
-{
-	char rivals[2][16];
-
-	find_rival(self->map, "a", 0, rivals[0]);
-	find_rival(self->map, "a", 1, rivals[1]);
-	/* A key whose first slot is in use has the second one. */
-	post(_metadata, self, rivals[0]);
-	post(_metadata, self, "a");
-	EXPECT_EQ(KWQ_COALESCED, look(self->map, rivals[0]));
-	expect_take(self->q, rivals[0]);
-	expect_take(self->q, "a");
-	EXPECT_TRUE(is_clear(self));
-
-	/* If both are in use, it takes a place. */
-	post(_metadata, self, rivals[0]);
-	post(_metadata, self, rivals[1]);
-	post(_metadata, self, "a");
-	EXPECT_EQ(0, look(self->map, rivals[0]));
-	EXPECT_EQ(KWQ_COALESCED, look(self->map, rivals[1]));
-	/* The end of the one that lost its place does not touch the slot. */
-	expect_take(self->q, rivals[0]);
-	EXPECT_EQ(KWQ_COALESCED, look(self->map, "a"));
-	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "a"));
-	EXPECT_EQ(0, look(self->map, "a"));
-	EXPECT_EQ(KWQ_COALESCED, look(self->map, rivals[1]));
-	expect_take(self->q, rivals[1]);
-	EXPECT_TRUE(is_clear(self));
-}
-
 /* Bytes of any value, also zeroes at the end. */
 TEST_F(board, zero_bytes)
 {

@@ -208,36 +208,6 @@ TEST_F(values, counts_as_memory)
 	close(q);
 }
 
-/*
- * L10: no add drops a count for room, however large its value. It once dropped all of them, and
- * then one more.
- */
-TEST_F(values, large_ones_beside_many_counts)
-{
-	enum { NR = 1000 };
-	int q = create_with(self->dev, KWQ_CREATE_VALUES, 190000, 0);
-	const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
-	const struct kwq_config config = config_of(at_once);
-	struct kwq_stat stat;
-	char key[16];
-
-	ASSERT_LE(0, q);
-	ASSERT_EQ(0, q_configure(q, &config));
-	for (int i = 0; i < NR; i++) {
-		snprintf(key, sizeof(key), "k%d", i);
-		ASSERT_EQ(KWQ_RESTORED, q_restore(q, key, .state = KWQ_IS_REMEMBERED,
-						  .requeues = 1));
-	}
-	ASSERT_EQ(0, q_stat(q, &stat));
-	ASSERT_EQ(NR, stat.remembered);
-	EXPECT_EQ(KWQ_ADDED, add_value(q, "new", 0, self->big, 65000));
-	EXPECT_EQ(-ENOSPC, add_value(q, "more", 0, self->big, KWQ_VALUE_MAX));
-	ASSERT_EQ(0, q_stat(q, &stat));
-	EXPECT_EQ(NR, stat.remembered);
-	EXPECT_EQ(NR + 1, stat.items);
-	close(q);
-}
-
 TEST_F(values, needs_a_queue_with_values)
 {
 	int q = create_with(self->dev, 0, 0, 0);
@@ -249,27 +219,6 @@ TEST_F(values, needs_a_queue_with_values)
 	EXPECT_EQ(-EOPNOTSUPP, add_text(q, "a", "one"));
 	/* A get that wants values gets none. */
 	EXPECT_GOT_TEXT(q, "a", "");
-	close(q);
-}
-
-/* Key, lease and value lie behind each other, at any length of the key. */
-TEST_F(values, beside_leases_and_long_keys)
-{
-	static const unsigned int lens[] = { 1, 7, 8, 9, 31, 32, 33, 63, 64, 65, 100, 4095, 4096 };
-	char key[KWQ_KEY_MAX + 1], value[8];
-	int q = create_with(self->dev, KWQ_CREATE_VALUES, 0, 1000);
-
-	ASSERT_LE(0, q);
-	for (size_t i = 0; i < ARRAY_SIZE(lens); i++) {
-		memset(key, 'k', lens[i]);
-		key[lens[i]] = 0;
-		sprintf(value, "%u", lens[i]);
-		EXPECT_EQ(KWQ_ADDED, add_text(q, key, value));
-		EXPECT_GOT_TEXT(q, key, value);
-		EXPECT_EQ(0, q_advance(q, 1001));
-		q_done(q, EXPECT_GOT_TEXT(q, key, value));
-	}
-	EXPECT_EQ(0, nr_bytes(q));
 	close(q);
 }
 
