@@ -178,7 +178,7 @@ help:
 	@echo '  make soak-share SOAK=60   the same faults for this many minutes, with a million adds'
 	@echo '  make coverage   the lines and branches that the tests reach; fails if a line is missed that is not listed'
 	@echo '  make mutants    plants bugs, one at a time; a test has to find each (MUTANTS=NAME for one)'
-	@echo '  make evidence   soak, kills, models, mutants, coverage, and their tables into docs/testing/evidence.md (PARTS="models kills")'
+	@echo '  make evidence   soak, kills, models, searches, mutants, coverage, and their tables into docs/testing/evidence.md (PARTS="models kills")'
 	@echo '  make check      static checks: checkpatch, sparse, kernel-doc, ... (CHECKS="words links" for some)'
 	@echo '  make bench      the cost of each operation, beside other queues'
 	@echo '  make bench-compare BASE=REVISION   the changes of these costs since a revision (ONLY=changed)'

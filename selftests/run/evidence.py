@@ -55,12 +55,15 @@ def kills():
 def models():
     random, fuzzed = (int(re.search(pattern, log('model.tap'))[1]) for pattern in
                       (r'soak: operations (\d+)', r'number_of_executed_units: (\d+)'))
-    rows = [['operations of the core and its model, at random', random], ['sequences that libFuzzer gave them', fuzzed]]
+    return table(['what', 'number'], [['operations of the core and its model, at random', random],
+                                      ['sequences that libFuzzer gave them, with ASan and UBSan', fuzzed]])
+
+
+def searches():
     lines = [line.split() for line in log('spin.log').splitlines()[1:]]
-    for word, what in (('holds', 'configurations searched to their last state'), ('found', 'bugs in them that were found')):
-        rows.append([what, sum(line[0] == word for line in lines)])
-    rows.append(['states of all these searches', sum(int(line[1]) for line in lines)])
-    return table(['what', 'number'], rows)
+    rows = [[what, sum(line[0] == word for line in lines)] for word, what in
+            (('holds', 'configurations searched to their last state'), ('found', 'bugs planted in them, all found'))]
+    return table(['what', 'number'], rows + [['states of all these searches', sum(int(float(line[1])) for line in lines)]])
 
 
 def mutants():
@@ -89,7 +92,8 @@ def coverage():
 PARTS = {
     'soak': ('Soak', 'make soak SOAK=85', 'two hours', soak),
     'kills': ('Death', 'make test SUITES=kselftest-stock PROGRAMS=kill KWQ_KILLS=10000 PROGRAM_SECONDS=1200', 'some minutes', kills),
-    'models': ('Models', "make test SUITES='model spin' OPS=10000000 FUZZ=60 SPIN=small", 'a quarter of an hour', models),
+    'models': ('Models', 'make test SUITES=model OPS=100000000 FUZZ=600', 'half an hour', models),
+    'searches': ('Searches', 'make test SUITES=spin SPIN=full', 'half an hour', searches),
     'mutants': ('Planted bugs', 'make mutants', 'three hours', mutants),
     'coverage': ('Coverage', 'make coverage', 'an hour', coverage),
 }
