@@ -210,71 +210,6 @@ TEST_F(wakes, shut_down)
 
 #define WAITERS	16
 
-static struct sleeper *any_ended(struct sleeper *sleepers, bool *joined)
-{
-	for (;;) {
-		for (int i = 0; i < WAITERS; i++)
-			if (!joined[i] && atomic_load(&sleepers[i].ended)) {
-				joined[i] = true;
-				return &sleepers[i];
-			}
-		sched_yield();
-	}
-}
-
-/* Q5: each item wakes exactly one waiter; the others are not even woken. */
-TEST_F(wait, one_item_wakes_one)
-{
-	struct sleeper sleepers[WAITERS], *s;
-	bool joined[WAITERS] = { };
-	long slept[WAITERS];
-	char key[16];
-
-	for (int i = 0; i < WAITERS; i++) {
-		start_get(&sleepers[i], i % 2 ? self->q : self->other);
-		slept[i] = times_slept(sleepers[i].tid);
-	}
-	for (int n = 0; n < WAITERS; n++) {
-		snprintf(key, sizeof(key), "%d", n);
-		ASSERT_EQ(KWQ_ADDED, q_add(self->q, key));
-		s = any_ended(sleepers, joined);
-		EXPECT_EQ(1, sleeper_join(s));
-		EXPECT_STREQ(key, s->item.key);
-		for (int i = 0; i < WAITERS; i++) {
-			if (joined[i])
-				continue;
-			wait_until_asleep(sleepers[i].tid, __NR_ioctl, KWQ_IOC_GET);
-			EXPECT_EQ(slept[i], times_slept(sleepers[i].tid)) {
-				TH_LOG("waiter %d, item %d", i, n);
-			}
-		}
-	}
-	check_stat(self->q, .processing = WAITERS, .items = WAITERS);
-}
-
-/* Q5, Q13: a batch wakes as many waiters as it has items. */
-TEST_F(wait, batch_wakes_as_many)
-{
-	struct sleeper sleepers[WAITERS];
-	struct batch *b = new_batch();
-	unsigned int seen = 0;
-	char key[16];
-
-	for (int i = 0; i < WAITERS; i++) {
-		start_get(&sleepers[i], self->q);
-		snprintf(key, sizeof(key), "%d", i);
-		batch_add(b, key);
-	}
-	ASSERT_EQ(WAITERS, batch_run(self->other, KWQ_IOC_ADD, b));
-	for (int i = 0; i < WAITERS; i++) {
-		EXPECT_EQ(1, sleeper_join(&sleepers[i]));
-		seen |= 1U << atoi(sleepers[i].item.key);
-	}
-	EXPECT_EQ((1U << WAITERS) - 1, seen);
-	check_stat(self->q, .processing = WAITERS, .items = WAITERS);
-	free(b);
-}
-
 /* Q5, U2: pollers are woken, too, for the items that the getters leave. */
 TEST_F(wait, batch_wakes_getters_and_pollers)
 {
@@ -293,31 +228,6 @@ TEST_F(wait, batch_wakes_getters_and_pollers)
 		EXPECT_LT(0, q_remove(self->q, getter.item.key[0] == 'a' ? "b" : "a"));
 	}
 	free(b);
-}
-
-/* Q8: a refused add wakes nobody. */
-TEST_F(wait, refused_add_wakes_nobody)
-{
-	struct sleeper sleepers[4];
-	struct item item;
-	long slept[4];
-
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_next(self->other, &item, "a");
-	ASSERT_EQ(0, q_shut_down(self->q));
-	for (int i = 0; i < 4; i++) {
-		start_get(&sleepers[i], self->q);
-		slept[i] = times_slept(sleepers[i].tid);
-	}
-	for (int n = 0; n < 10; n++)
-		EXPECT_EQ(-ESHUTDOWN, q_add(self->q, "b"));
-	for (int i = 0; i < 4; i++) {
-		wait_until_asleep(sleepers[i].tid, __NR_ioctl, KWQ_IOC_GET);
-		EXPECT_EQ(slept[i], times_slept(sleepers[i].tid));
-	}
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->other, item.ticket));
-	for (int i = 0; i < 4; i++)
-		EXPECT_EQ(-ESHUTDOWN, sleeper_join(&sleepers[i]));
 }
 
 /* Q8: a shut down wakes everyone. */
@@ -395,39 +305,6 @@ TEST_F(wait, put_back_wakes_the_next)
 TEST_F(wait, no_room_wakes_the_next)
 {
 	check_passed_on(_metadata, self->q, self->other, call_get_without_room, -EMSGSIZE);
-}
-
-static int call_get_with_room(struct sleeper *s)
-{
-	__u8 keys[KWQ_KEY_MAX];
-	struct kwq_got got;
-	struct kwq_get_args get = GET_ARGS(&got, user_ptr(keys), sizeof(keys), 1,
-					   .deadline = KWQ_NO_DEADLINE);
-
-	return q_get_raw(s->fd, &get);
-}
-
-/* Q5: a key too long for the first attempt to fetch still wakes only one getter. */
-TEST_F(wait, long_key_wakes_one)
-{
-	static const __u8 key[100] = "long";
-	struct sleeper sleepers[2];
-	long slept[2];
-	int woken;
-
-	for (int i = 0; i < 2; i++) {
-		start_call(&sleepers[i], i ? self->q : self->other, call_get_with_room);
-		slept[i] = times_slept(sleepers[i].tid);
-	}
-	ASSERT_EQ(KWQ_ADDED, q_add_bytes(self->q, key, sizeof(key), 0, 0, 0));
-	while (!atomic_load(&sleepers[0].ended) && !atomic_load(&sleepers[1].ended))
-		sched_yield();
-	woken = !atomic_load(&sleepers[0].ended);
-	EXPECT_EQ(1, sleeper_join(&sleepers[woken]));
-	wait_until_asleep(sleepers[!woken].tid, __NR_ioctl, KWQ_IOC_GET);
-	EXPECT_EQ(slept[!woken], times_slept(sleepers[!woken].tid));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "short"));
-	EXPECT_EQ(1, sleeper_join(&sleepers[!woken]));
 }
 
 /*
