@@ -54,7 +54,7 @@ def kills():
 
 def models():
     random, fuzzed = (int(re.search(pattern, log('model.tap'))[1]) for pattern in
-                      (r'soak: operations (\d+)', r'number_of_executed_units: (\d+)'))
+                      (r'# (\d+) operations in', r'number_of_executed_units: (\d+)'))
     return table(['what', 'number'], [['operations of the core and its model, at random', random],
                                       ['sequences that libFuzzer gave them, with ASan and UBSan', fuzzed]])
 
