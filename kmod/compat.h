@@ -32,8 +32,7 @@
  *	dev_get_flags() becomes netif_get_flags(), at the latest. The sample uses neither.
  * 7.1	current_umask() is in <linux/fs_struct.h>, at the latest. Older kernels have
  *	that header, too.
- * 7.2	kmem_cache_alloc_bulk() returns a bool. Below. KCOV's handle is a structure.
- *	struct kwq_queue stores the result of kcov_common_handle(), whatever its type.
+ * 7.2	kmem_cache_alloc_bulk() returns a bool. Below.
  */
 #ifndef KWQ_COMPAT_H
 #define KWQ_COMPAT_H

@@ -28,6 +28,7 @@
 #include <linux/hash.h>
 #include <linux/hrtimer.h>
 #include <linux/irq_work.h>
+#include <linux/irqflags.h>
 #include <linux/kernel.h>
 #include <linux/kref.h>
 #include <linux/kstrtox.h>
@@ -41,6 +42,7 @@
 #include <linux/moduleparam.h>
 #include <linux/overflow.h>
 #include <linux/poll.h>
+#include <linux/preempt.h>
 #include <linux/random.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
@@ -82,6 +84,7 @@
 FUNCTION(void *, ERR_PTR, (long));
 FUNCTION(bool, IS_ERR, (const void *));
 FUNCTION(long, PTR_ERR, (const void *));
+FUNCTION(int, PTR_ERR_OR_ZERO, (const void *));
 
 /* Memory */
 FUNCTION(size_t, kmalloc_size_roundup, (size_t));
@@ -111,6 +114,7 @@ FUNCTION(u64, mul_u64_u64_shr, (u64, u64, unsigned int));
 FUNCTION(void, atomic64_add, (s64, atomic64_t *));
 FUNCTION(void, atomic64_sub, (s64, atomic64_t *));
 FUNCTION(int, atomic_inc_return, (atomic_t *));
+FUNCTION(long, atomic_long_read, (const atomic_long_t *));
 FUNCTION(s64, atomic64_inc_return, (atomic64_t *));
 FUNCTION(s64, atomic64_read, (const atomic64_t *));
 FUNCTION(void, atomic64_set, (atomic64_t *, s64));
@@ -202,6 +206,7 @@ FUNCTION(void, seq_escape_str,
 
 /* Workqueues */
 FUNCTION(bool, cancel_work_sync, (struct work_struct *));
+FUNCTION(bool, flush_work, (struct work_struct *));
 FUNCTION(bool, queue_work, (struct workqueue_struct *, struct work_struct *));
 FUNCTION(unsigned int, work_busy, (struct work_struct *));
 
@@ -239,6 +244,7 @@ static void __maybe_unused values(void)
 	VALUE(unsigned int, hweight8(number));
 	EITHER(unsigned long, int, in_nmi());
 	CONDITION(in_task());
+	CONDITION(irqs_disabled());
 	VALUE(void *, kcalloc(size, size, GFP_KERNEL));
 	VALUE(void *, kmalloc(size, GFP_KERNEL));
 	VALUE(void *, kmalloc_array(size, size, GFP_KERNEL));
@@ -249,11 +255,11 @@ static void __maybe_unused values(void)
 	VALUE(ktime_t, ktime_add_ns((ktime_t)0, 0));
 	VALUE(ktime_t, ktime_sub((ktime_t)0, (ktime_t)0));
 	VALUE(void *, kvmalloc(size, GFP_KERNEL));
-	VALUE(void *, memdup_user(there, size));
 	VALUE(void *, kvzalloc(size, GFP_KERNEL));
 	VALUE(u32, lower_32_bits((u64)0));
 	VALUE(void *, kzalloc(size, GFP_KERNEL));
 	VALUE(u64, mul_u64_u64_div_u64((u64)0, (u64)0, (u64)1));
+	CONDITION(preemptible());
 	CONDITION(put_user(number, there));
 	VALUE(unsigned long, roundup_pow_of_two(flags));
 	CONDITION(spin_trylock(lock));
@@ -279,13 +285,14 @@ static void __maybe_unused values(void)
  * current_user_ns data_race __field free_page guard hash_add hash_for_each
  * hash_for_each_possible hlist_entry hlist_for_each_entry hlist_for_each_entry_safe init_module
  * init_wait init_waitqueue_head
- * kcov_common_handle kcov_remote_start_common likely list_entry list_first_entry
+ * likely list_entry list_first_entry
  * list_first_entry_or_null list_for_each_entry list_for_each_entry_reverse list_last_entry
  * list_next_entry llist_for_each_entry_safe lock_map_acquire lock_map_release
  * local_irq_restore local_irq_save lockdep_assert_held lockdep_init_map max max3
  * max_t memcmp memcpy memset might_fault might_sleep min min3 min_t module_exit module_init
  * module_param module_param_cb module_param_named __must_hold offsetof offsetofend
- * poll_to_key pr_warn_ratelimited rb_entry rb_entry_safe rb_first_cached __releases
+ * poll_to_key preempt_disable_notrace preempt_enable_notrace pr_warn_ratelimited rb_entry
+ * rb_entry_safe rb_first_cached __releases
  * round_down round_up rounddown __same_type
  * scoped_guard __section __set_current_state set_current_state sizeof_field smp_mb
  * smp_load_acquire smp_rmb smp_store_mb smp_store_release smp_wmb spin_lock_init

@@ -32,12 +32,6 @@ static __u64 jittered(__u64 x, __u32 jitter, __u32 random)
 	return part > LONGEST - x ? LONGEST : x + part;
 }
 
-/**
- * kwq_backoff_check() - check the form of a backoff
- * @backoff: the backoff
- *
- * Return: 0, or -EINVAL.
- */
 int kwq_backoff_check(const struct kwq_backoff *backoff)
 {
 	if (backoff->duration > LONGEST || backoff->cap > LONGEST || backoff->pad)
@@ -61,17 +55,6 @@ static void grow(struct kwq_backoff *backoff)
 	}
 }
 
-/**
- * kwq_backoff_step() - take the next pause (B1)
- * @backoff: the backoff; moves on by one step
- * @random: random number for the jitter, from 0 (none) to U32_MAX (almost all)
- *
- * The pause is the duration plus its jitter. Then the duration is multiplied by the factor,
- * as long as steps are left. If it exceeds the cap, it becomes the cap, and no steps are
- * left.
- *
- * Return: the pause in ns, rounded down.
- */
 __u64 kwq_backoff_step(struct kwq_backoff *backoff, __u32 random)
 {
 	__u64 duration = backoff->duration;
@@ -81,16 +64,6 @@ __u64 kwq_backoff_step(struct kwq_backoff *backoff, __u32 random)
 }
 EXPORT_SYMBOL_GPL(kwq_backoff_step);
 
-/**
- * kwq_backoff_after() - compute the pause after some steps
- * @backoff: the backoff
- * @steps: number of steps
- * @random: as for kwq_backoff_step()
- *
- * Stops when the backoff has no steps left, or the pause stays the same.
- *
- * Return: the pause in ns.
- */
 __u64 kwq_backoff_after(const struct kwq_backoff *backoff, __u32 steps, __u32 random)
 {
 	struct kwq_backoff b = *backoff;
@@ -106,17 +79,6 @@ __u64 kwq_backoff_after(const struct kwq_backoff *backoff, __u32 steps, __u32 ra
 }
 EXPORT_SYMBOL_GPL(kwq_backoff_after);
 
-/**
- * kwq_backoff_manager_init() - initialise a manager
- * @manager: the manager
- * @backoff: the backoff with which it starts, and starts over
- * @reset: it starts over after more than this time, in ns; KWQ_NO_RESET for never, 0 for
- *	each step
- * @now: current time
- *
- * The time counts from the last step. To count it from the last reset, set
- * @manager->from_reset afterwards.
- */
 void kwq_backoff_manager_init(struct kwq_backoff_manager *manager,
 			      const struct kwq_backoff *backoff, __u64 reset,
 			      __u64 now)
@@ -129,14 +91,6 @@ void kwq_backoff_manager_init(struct kwq_backoff_manager *manager,
 }
 EXPORT_SYMBOL_GPL(kwq_backoff_manager_init);
 
-/**
- * kwq_backoff_manager_step() - take the next pause, or start over (B2)
- * @manager: the manager
- * @now: current time
- * @random: as for kwq_backoff_step()
- *
- * Return: the pause in ns.
- */
 __u64 kwq_backoff_manager_step(struct kwq_backoff_manager *manager, __u64 now,
 			       __u32 random)
 {

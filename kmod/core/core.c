@@ -18,10 +18,6 @@
 #include "order.h"
 #include "waiting.h"
 
-/**
- * kwq_item_init() - make an item idle
- * @item: the item; in no queue
- */
 void kwq_item_init(struct kwq_item *item)
 {
 	item->holder = NULL;
@@ -319,10 +315,10 @@ static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority
 	return KWQ_ADDED;
 }
 
-static __always_inline void start_waiting(struct kwq_core *core, struct kwq_item *item,
-					  ktime_t when, ktime_t now, bool small)
+static inline void start_waiting(struct kwq_core *core, struct kwq_item *item, ktime_t when,
+				 ktime_t now)
 {
-	if (join_waiting(core, item, when, now, small))
+	if (join_waiting(core, item, when, now))
 		core->changed = true;
 	set_state(item, item->state | KWQ_ITEM_WAITING);
 }
@@ -450,20 +446,6 @@ static noinline int add_unusual(struct kwq_core *core, struct kwq_item *item,
 
 	if (kwq_core_refuses(core, item))
 		return -ESHUTDOWN;
-	/* Q2: only the count changes. */
-	if (item->state & KWQ_ITEM_DIRTY && priority == KWQ_PRIORITY_NONE && !end_wait) {
-		count(core, &kwq_bulk_of(core)->coalesced);
-		return coalesced_with(item);
-	}
-	if (!item->state && !item->requeues) {
-		/* The same as make_dirty(). */
-		note_dirtied(core, item, now);
-		mark_dirty(core, item);
-		set_state(item, KWQ_ITEM_DIRTY);
-		join_ready(core, item, KWQ_LANE_FRESH,
-			   priority == KWQ_PRIORITY_NONE ? 0 : priority, false);
-		return KWQ_ADDED;
-	}
 	forget_if_untouched(core, item, now);
 	ret = make_dirty(core, item, priority, now);
 	if (end_wait && (item->state & KWQ_ITEM_WAITING)) {
@@ -532,20 +514,18 @@ static int merged_priority(int old, int new, enum kwq_wait_policy policy)
 }
 
 /* D4: due items that have not expired yet go first if their time is earlier or equal. */
-static inline bool is_due_first(const struct kwq_core *core, ktime_t when, ktime_t now, bool small)
+static inline bool is_due_first(const struct kwq_core *core, ktime_t when, ktime_t now)
 {
-	return when <= now && (!kwq_core_has_waiting(core) || when < next_time(core, small));
+	return when <= now && (!kwq_core_has_waiting(core) || when < next_time(core));
 }
 
-static __always_inline int add_at(struct kwq_core *core, struct kwq_item *item,
-				  int priority, ktime_t when,
-				  enum kwq_wait_policy policy, ktime_t now, bool small)
+static inline int add_at(struct kwq_core *core, struct kwq_item *item, int priority,
+			 ktime_t when, enum kwq_wait_policy policy, ktime_t now)
 {
 	bool waited = item->state & KWQ_ITEM_WAITING, begins_in_use = false;
 	ktime_t old;
 
-	if (!small)
-		kwq_bulk_of(core)->retries++;
+	count(core, &kwq_bulk_of(core)->retries);
 	if (kwq_item_is_idle(item)) {
 		/*
 		 * Q12: an idle item starts from 0. The add's own priority is kept in
@@ -572,26 +552,15 @@ static __always_inline int add_at(struct kwq_core *core, struct kwq_item *item,
 		stop_waiting(core, item);
 	}
 
-	if (is_due_first(core, when, now, small))
+	if (is_due_first(core, when, now))
 		return make_dirty_as_awaited(core, item, now);
 	if (begins_in_use)
-		note_wait_began(item, now, small);
-	start_waiting(core, item, when, now, small);
+		note_wait_began(core, item, now);
+	start_waiting(core, item, when, now);
 	if (!waited)
 		return KWQ_WAITING;
 	count(core, &kwq_bulk_of(core)->coalesced);
 	return KWQ_COALESCED;
-}
-
-/* Slow path of kwq_core_add_at(). */
-static noinline int add_at_unusual(struct kwq_core *core, struct kwq_item *item,
-				   int priority, ktime_t when,
-				   enum kwq_wait_policy policy, ktime_t now)
-{
-	if (kwq_core_refuses(core, item))
-		return -ESHUTDOWN;
-	forget_if_untouched(core, item, now);
-	return add_at(core, item, priority, when, policy, now, kwq_core_is_small(core));
 }
 
 /**
@@ -614,11 +583,10 @@ static noinline int add_at_unusual(struct kwq_core *core, struct kwq_item *item,
 int kwq_core_add_at(struct kwq_core *core, struct kwq_item *item, int priority,
 		    ktime_t when, enum kwq_wait_policy policy, ktime_t now)
 {
-	if (unlikely(core->unusual || item->state & KWQ_ITEM_DISABLED))
-		return add_at_unusual(core, item, priority, when, policy, now);
-
+	if (kwq_core_refuses(core, item))
+		return -ESHUTDOWN;
 	forget_if_untouched(core, item, now);
-	return add_at(core, item, priority, when, policy, now, false);
+	return add_at(core, item, priority, when, policy, now);
 }
 
 /**
@@ -695,11 +663,11 @@ static void restore_waiting(struct kwq_core *core, struct kwq_item *item,
 			    const struct kwq_restored *restored, ktime_t now)
 {
 	item->wait_priority = restored->wait_priority;
-	if (is_due_first(core, restored->due, now, false)) {
+	if (is_due_first(core, restored->due, now)) {
 		make_dirty_as_awaited(core, item, now);
 		return;
 	}
-	start_waiting(core, item, restored->due, now, false);
+	start_waiting(core, item, restored->due, now);
 	item->since = ago(now, restored->waiting_for);
 }
 
@@ -770,12 +738,6 @@ int kwq_core_restore(struct kwq_core *core, struct kwq_item *item,
 const struct kwq_limiter_config *kwq_core_limits(const struct kwq_core *core)
 {
 	return core->limiter ? &core->limiter->config : &kwq_default_limits;
-}
-
-static u64 limiters_delay(struct kwq_core *core, u32 requeues, ktime_t now, u32 random)
-{
-	return core->limiter ? kwq_rate_limiter_when(core->limiter, requeues, now, random) :
-			       kwq_default_delay(requeues);
 }
 
 /**
@@ -865,7 +827,7 @@ int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
 	forget_if_untouched(core, item, now);
 	if (config->dead_after && item->requeues >= config->dead_after)
 		return die_unless_needed(core, item, now);
-	delay = limiters_delay(core, item->requeues, now, random);
+	delay = kwq_rate_limiter_when(core->limiter, item->requeues, now, random);
 	if (item->requeues < U32_MAX)
 		item->requeues++;
 	count(core, &kwq_bulk_of(core)->rate_limited);
@@ -877,8 +839,7 @@ int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
 			item->since = now;
 		return kwq_core_add(core, item, priority, false, now);
 	}
-	return add_at(core, item, priority, ktime_add_safe(now, delay), policy, now,
-		      kwq_core_is_small(core));
+	return add_at(core, item, priority, ktime_add_safe(now, delay), policy, now);
 }
 
 /**
@@ -1360,7 +1321,7 @@ struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
  */
 ktime_t kwq_core_next_time(const struct kwq_core *core)
 {
-	return core->shut_down ? KTIME_MAX : next_time(core, kwq_core_is_small(core));
+	return core->shut_down ? KTIME_MAX : next_time(core);
 }
 
 /**

@@ -8,7 +8,7 @@
  *
  * After a call the caller reads from the core what it has to do. @readied counts the items
  * that were made ready, for wake-ups. @changed says that kwq_core_next_time() may return
- * another time, for the timer. It also says that @ends or @shut_down changed.
+ * another time, for the timer. It also says that @ended or @shut_down changed.
  *
  * An item needs processing while it is dirty. A dirty item that is not processing is ready,
  * and linked into a band. There is one band for each lane and priority. With groups (Q16), the

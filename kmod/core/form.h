@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The door to the two forms of a core (K6). core.c says what happens to an item; the functions here
- * say how its form links it and what that form notes. core.c asks for the form only to pass it on.
+ * say how its form links it and what that form notes.
  *
  * Nothing is unusual (&kwq_core.unusual) in a large core without groups, most of the time. So that
- * is asked first, and the other forms are apart from the path of an add, a get and a done. An
- * argument @small is kwq_core_is_small(), unless the caller knows that it is false.
+ * is asked first, and the other forms are apart from the path of an add, a get and a done.
  */
 #ifndef KWQ_FORM_H
 #define KWQ_FORM_H
@@ -140,10 +139,10 @@ static inline void note_done(struct kwq_core *core, const struct kwq_item *item,
 /* ---- Waiting items ---- */
 
 /* Returns true if no other item has an earlier time. */
-static __always_inline bool join_waiting(struct kwq_core *core, struct kwq_item *item,
-					 ktime_t when, ktime_t now, bool small)
+static inline bool join_waiting(struct kwq_core *core, struct kwq_item *item, ktime_t when,
+				ktime_t now)
 {
-	if (small) {
+	if (kwq_core_is_small(core)) {
 		item->due = when;
 		return add_by_time(core, item);
 	}
@@ -186,9 +185,10 @@ static inline ktime_t due_of(const struct kwq_core *core, const struct kwq_item 
 }
 
 /* The earliest time of a waiting item, or a lower bound of it; KTIME_MAX for none. */
-static inline ktime_t next_time(const struct kwq_core *core, bool small)
+static inline ktime_t next_time(const struct kwq_core *core)
 {
-	return small ? first_by_time(core) : kwq_waiting_next(&kwq_bulk_of(core)->waiting);
+	return kwq_core_is_small(core) ? first_by_time(core) :
+					 kwq_waiting_next(&kwq_bulk_of(core)->waiting);
 }
 
 /* ---- The times of an item: see &struct kwq_item ---- */
@@ -223,8 +223,10 @@ static inline void note_undone(const struct kwq_core *core, struct kwq_item *ite
 		set_dirtied(core, item, min(item->dirtied, item->since));
 }
 
-static inline void note_wait_began(struct kwq_item *item, ktime_t now, bool small)
+static inline void note_wait_began(const struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
+	bool small = kwq_core_is_small(core);
+
 	if (!(item->state & KWQ_ITEM_PROCESSING) || (small && item->since == KWQ_NO_TIME))
 		item->since = now;
 	else if (!small)

@@ -10,12 +10,6 @@
 #include "line.h"
 #include "order.h"
 
-/**
- * kwq_group_init() - initialise a group (Q16)
- * @group: the group; it has no items
- *
- * Context: any.
- */
 void kwq_group_init(struct kwq_group *group)
 {
 	group->levels = RB_ROOT;
@@ -28,13 +22,6 @@ void kwq_group_init(struct kwq_group *group)
 }
 EXPORT_SYMBOL_GPL(kwq_group_init);
 
-/**
- * kwq_grouped_item_init() - make an item of a queue with groups idle (Q16)
- * @grouped: the item; in no queue
- * @group: its group; NULL for none
- *
- * Context: any.
- */
 void kwq_grouped_item_init(struct kwq_grouped_item *grouped, struct kwq_group *group)
 {
 	grouped->member.group = group;

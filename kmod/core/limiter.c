@@ -399,7 +399,7 @@ static u64 delay_of(struct kwq_rate_limiter *limiter, u32 i, u32 requeues,
 
 /**
  * kwq_rate_limiter_when() - compute the delay of a rate-limited add (L1 to L6)
- * @limiter: the limiters; all of them are asked
+ * @limiter: the limiters; all of them are asked; NULL for the default
  * @requeues: how often the item was rate-limited before
  * @now: current time
  * @random: random number for the jitter, used if @limiter->jitters
@@ -412,20 +412,11 @@ u64 kwq_rate_limiter_when(struct kwq_rate_limiter *limiter, u32 requeues,
 	u64 longest = 0;
 	u32 i;
 
+	if (!limiter)
+		return exponential(&kwq_default_limits.limiters[0], requeues);
 	for (i = 0; i < limiter->config.nr; i++)
 		longest = max(longest, delay_of(limiter, i, requeues, now, random));
 	if (limiter->config.max_wait)
 		longest = min(longest, limiter->config.max_wait);
 	return longest;
-}
-
-/**
- * kwq_default_delay() - kwq_rate_limiter_when() of the default limiter
- * @requeues: how often the item was rate-limited before
- *
- * Return: the delay in ns.
- */
-u64 kwq_default_delay(u32 requeues)
-{
-	return exponential(&kwq_default_limits.limiters[0], requeues);
 }

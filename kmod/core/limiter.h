@@ -38,6 +38,5 @@ void kwq_rate_limiter_replace(struct kwq_rate_limiter *limiter, struct kwq_rate_
 			      ktime_t now);
 u64 kwq_rate_limiter_when(struct kwq_rate_limiter *limiter, u32 requeues,
 			  ktime_t now, u32 random);
-u64 kwq_default_delay(u32 requeues);
 
 #endif /* KWQ_LIMITER_H */

@@ -6,7 +6,7 @@
  * before the fault take effect and no later ones do.
  *
  * Entries and items with extras are taken one by one, because the copy of a value outweighs what a
- * common hold would save. A batch of one goes the same way without an extra.
+ * common hold would save.
  */
 #include <linux/err.h>
 #include <linux/sched/signal.h>
@@ -16,6 +16,7 @@
 #include <linux/uaccess.h>
 #include "batch.h"
 #include "compat.h"
+#include "keyed/hold.h"
 #include "words.h"
 
 /*
@@ -26,29 +27,53 @@
 /* With that many entries, results and hashes, the buffer fits into an allocation of 16 KiB. */
 #define CHUNK_KEY_BYTES	SZ_8K
 
-/*
- * The kernel's buffer for a part of a batch. @hashes has the hashes of the keys, if the
- * entries have keys. @size is that of the allocation.
+/**
+ * struct chunk - the kernel's buffer for a part of a batch
+ * @entries: entries or items
+ * @results: their results
+ * @hashes: hashes of their keys
+ * @keys: their keys
+ * @mem: what was allocated; NULL if all of it is a &struct single
+ * @max_entries: room in @entries
+ * @max_key_bytes: room in @keys
+ * @size: bytes of @mem
  */
 struct chunk {
 	void *entries;
 	s32 *results;
 	u32 *hashes;
 	u8 *keys;
+	void *mem;
 	u32 max_entries;
 	u32 max_key_bytes;
 	u32 size;
 };
 
 /*
- * Charges the buffer and allocates it. Its user may keep it as long as he likes, by memory that is
- * slow (O9). Only adds can be refused.
+ * Charges memory of a chunk and allocates it. Its user may keep it as long as he likes, by memory
+ * that is slow (O9). Only adds can be refused.
  */
+static int chunk_alloc(struct chunk *chunk, u32 size, const struct kwq_handle *handle, bool adds)
+{
+	u32 bytes = kwq_bytes_of_kmalloc(size);
+
+	if (!adds)
+		kwq_quota_charge_anyway(handle->quota, bytes);
+	else if (!kwq_quota_charge(handle->quota, bytes))
+		return -EDQUOT;
+	chunk->size = size;
+	chunk->mem = kmalloc(size, GFP_KERNEL_ACCOUNT);
+	if (chunk->mem)
+		return 0;
+	kwq_quota_uncharge(handle->quota, bytes);
+	return -ENOMEM;
+}
+
 static int chunk_init(struct chunk *chunk, const struct kwq_batch *batch, u32 max_entries,
 		      u32 entry_size, const struct kwq_handle *handle, bool adds)
 {
 	size_t entries, results, hashes;
-	void *mem;
+	int err;
 
 	chunk->max_entries = min(batch->nr, max_entries);
 	chunk->max_key_bytes = min3(batch->keys_len, (u32)CHUNK_KEY_BYTES,
@@ -56,35 +81,32 @@ static int chunk_init(struct chunk *chunk, const struct kwq_batch *batch, u32 ma
 	entries = chunk->max_entries * entry_size;
 	results = chunk->max_entries * sizeof(s32);
 	hashes = chunk->max_key_bytes ? chunk->max_entries * sizeof(u32) : 0;
-	chunk->size = entries + results + hashes + chunk->max_key_bytes;
-	if (!adds)
-		kwq_quota_count_call(handle, kwq_bytes_of_kmalloc(chunk->size));
-	else if (!kwq_quota_charge_call(handle, kwq_bytes_of_kmalloc(chunk->size)))
-		return -EDQUOT;
-	mem = kmalloc(chunk->size, GFP_KERNEL_ACCOUNT);
-	if (!mem) {
-		kwq_quota_uncharge_call(handle, kwq_bytes_of_kmalloc(chunk->size));
-		return -ENOMEM;
-	}
-	chunk->entries = mem;
-	chunk->results = mem + entries;
-	chunk->hashes = mem + entries + results;
-	chunk->keys = mem + entries + results + hashes;
+	err = chunk_alloc(chunk, entries + results + hashes + chunk->max_key_bytes, handle, adds);
+	if (err)
+		return err;
+	chunk->entries = chunk->mem;
+	chunk->results = chunk->mem + entries;
+	chunk->hashes = chunk->mem + entries + results;
+	chunk->keys = chunk->mem + entries + results + hashes;
 	return 0;
 }
 
-static void chunk_free(struct chunk *chunk, const struct kwq_handle *handle)
+static __always_inline void chunk_free(struct chunk *chunk, const struct kwq_handle *handle)
 {
-	kfree(chunk->entries);
-	kwq_quota_uncharge_call(handle, kwq_bytes_of_kmalloc(chunk->size));
+	if (!chunk->mem)
+		return;
+	kfree(chunk->mem);
+	kwq_quota_uncharge(handle->quota, kwq_bytes_of_kmalloc(chunk->size));
 }
 
 /**
- * struct single - the kernel's buffer for one entry or item with a short key
+ * struct single - a chunk for one entry or item with a short key, on the stack
  * @entry: the entry or item
  * @key: its key, and the name of its group
  * @result: its result
  * @hash: hash of the key
+ *
+ * It needs no allocation, which would dominate the cost of most requests.
  */
 struct single {
 	u64 entry[8];
@@ -93,22 +115,16 @@ struct single {
 	u32 hash;
 };
 
-/* Needs no allocation, which would dominate its cost. */
-static bool is_single(const struct kwq_batch *batch)
+static __always_inline void chunk_init_single(struct chunk *chunk, struct single *single)
 {
-	BUILD_BUG_ON(sizeof(struct kwq_restore_entry) > sizeof_field(struct single, entry));
-	return batch->nr == 1 && batch->keys_len <= KWQ_SHORT_KEY_MAX;
-}
-
-static void chunk_init_single(struct chunk *chunk, struct single *single,
-			      const struct kwq_batch *batch)
-{
+	BUILD_BUG_ON(sizeof(struct kwq_restore_entry) > sizeof(single->entry));
 	chunk->entries = single->entry;
 	chunk->results = &single->result;
 	chunk->hashes = &single->hash;
 	chunk->keys = (u8 *)single->key;
+	chunk->mem = NULL;
 	chunk->max_entries = 1;
-	chunk->max_key_bytes = batch->keys_len;
+	chunk->max_key_bytes = KWQ_SHORT_KEY_MAX;
 }
 
 static const struct kwq_patience dont_wait = { .nonblock = true };
@@ -247,37 +263,6 @@ static __always_inline u32 execute_entries(struct kwq_handle *handle,
 	return run.at;
 }
 
-static noinline __flatten u32 execute_adds(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
-{
-	return execute_entries(handle, &kwq_batch_add, chunk, nr, NULL, NULL);
-}
-
-static noinline __flatten u32 execute_dones(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
-{
-	return execute_entries(handle, &kwq_batch_done, chunk, nr, NULL, NULL);
-}
-
-static noinline u32 execute_any(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
-				struct chunk *chunk, u32 nr, struct kwq_extras *extras,
-				struct kwq_room_wait *wait)
-{
-	return execute_entries(handle, kind, chunk, nr, extras, wait);
-}
-
-/*
- * The most frequent kinds have their own specialised loops. Returns how many entries were
- * carried out.
- */
-static u32 execute_by_kind(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
-			   struct chunk *chunk, u32 nr, struct kwq_room_wait *wait)
-{
-	if (kind == &kwq_batch_add && !wait)
-		return execute_adds(handle, chunk, nr);
-	if (kind == &kwq_batch_done)
-		return execute_dones(handle, chunk, nr);
-	return execute_any(handle, kind, chunk, nr, NULL, wait);
-}
-
 /* @extra_size: size of an extra; 0 if the request has none. */
 static noinline int check_extras(const struct kwq_batch *batch, u32 extra_size)
 {
@@ -316,27 +301,34 @@ int kwq_batch_check(const struct kwq_batch *batch, u32 entry_size, u32 extra_siz
 }
 
 /**
- * kwq_copy_entries_in() - copy in entries that may have another size in the caller's headers
+ * kwq_copy_resized_in() - kwq_copy_entries_in() of entries that have another size there
  * @entries: destination
  * @size: size of one of them
  * @nr: their number
- * @array: address of the caller's array
- * @size_there: size of an entry there, at most PAGE_SIZE
- * @first: number of the first entry there to read
+ * @from: the first of them there
+ * @size_there: size of an entry there
  *
  * Context: process; may sleep.
- * Return: 0, -EFAULT; -E2BIG if an entry has more than this kernel knows.
+ * Return: as kwq_copy_entries_in().
  */
-int kwq_copy_entries_in(void *entries, size_t size, u32 nr, u64 array, u32 size_there, u32 first)
+noinline int kwq_copy_resized_in(void *entries, size_t size, u32 nr, const void __user *from,
+				 u32 size_there)
 {
-	const void __user *from = u64_to_user_ptr(array) + (size_t)first * size_there;
 	int err = 0;
 
-	if (size_there == size)
-		return kwq_copy_from_user(entries, from, nr * size);
 	for (; nr && !err; nr--, entries += size, from += size_there)
 		err = copy_struct_from_user(entries, size, from, size_there);
 	return err;
+}
+
+/* Checks the length of an entry's key before the key is read. @offset: bytes of the keys before. */
+static int check_key(const struct kwq_batch *batch, u64 offset, u32 len)
+{
+	if (!len)
+		return 0;
+	if (len > KWQ_KEY_MAX)
+		return -EMSGSIZE;
+	return offset + len > batch->keys_len ? -EINVAL : 0;
 }
 
 /**
@@ -350,12 +342,12 @@ struct cursor {
 };
 
 /*
- * Returns how many keys can be read at once. They have to fit into the chunk. They end
+ * Returns how many of @nr keys can be read at once. They have to fit into the chunk. They end
  * before the first bad one, which gets a chunk of its own.
  */
-static u32 plan_keys(const struct kwq_batch_kind *kind,
-		     const struct chunk *chunk, const struct kwq_batch *batch,
-		     const struct cursor *at, u32 nr, u32 *bytes)
+static __always_inline u32 plan_keys(const struct kwq_batch_kind *kind, const struct chunk *chunk,
+				     const struct kwq_batch *batch, const struct cursor *at,
+				     u32 nr, u32 *bytes)
 {
 	/* The offset may be beyond the end. */
 	u32 rest = batch->keys_len - min_t(u64, batch->keys_len, at->key_offset);
@@ -371,8 +363,8 @@ static u32 plan_keys(const struct kwq_batch_kind *kind,
 	return i;
 }
 
-static void hash_keys(const struct kwq_batch_kind *kind, const struct chunk *chunk,
-		      u32 nr)
+static __always_inline void hash_keys(const struct kwq_batch_kind *kind,
+				      const struct chunk *chunk, u32 nr)
 {
 	struct kwq_key key = { .bytes = chunk->keys };
 	u32 i;
@@ -387,21 +379,19 @@ static void hash_keys(const struct kwq_batch_kind *kind, const struct chunk *chu
 	}
 }
 
-static int put_unknown(s32 __user *to, s32 *results, u32 nr)
+/*
+ * Takes up to @nr entries: copies them and their keys in, carries them out, and copies their
+ * results out. On the way of most requests @nr, @extra and @wait are constants: 1, NULL and NULL.
+ */
+static __always_inline int take(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+				const struct kwq_batch *batch, struct cursor *at,
+				struct chunk *chunk, u32 nr, struct kwq_extra_in *extra,
+				struct kwq_room_wait *wait)
 {
-	memset32((u32 *)results, KWQ_RESULT_UNKNOWN, nr);
-	return copy_to_user(to, results, nr * sizeof(*results)) ? -EFAULT : 0;
-}
-
-/* Takes up to @nr entries. */
-static int execute_chunk(struct kwq_handle *handle,
-			 const struct kwq_batch_kind *kind, struct chunk *chunk,
-		      const struct kwq_batch *batch, struct cursor *at, u32 nr,
-		      struct kwq_room_wait *wait)
-{
-	s32 __user *results = u64_to_user_ptr(batch->results) +
-			      at->taken * sizeof(s32);
-	u32 bytes, len, taken;
+	s32 __user *results = u64_to_user_ptr(batch->results) + at->taken * sizeof(s32);
+	const bool alone = __builtin_constant_p(nr) && nr == 1;
+	u32 bytes, taken = 1, i;
+	s32 bad = 0;
 	int err;
 
 	err = kwq_copy_entries_in(chunk->entries, kind->size, nr, batch->entries,
@@ -409,58 +399,65 @@ static int execute_chunk(struct kwq_handle *handle,
 	if (err)
 		return err;
 	nr = plan_keys(kind, chunk, batch, at, nr, &bytes);
-	if (bytes) {
-		if (copy_from_user(chunk->keys, u64_to_user_ptr(batch->keys) +
-				   at->key_offset, bytes))
+	if (!nr) {
+		bytes = key_len(kind, chunk, 0);
+		bad = check_key(batch, at->key_offset, bytes);
+	}
+	if (alone || !nr)
+		nr = 1;
+	if (extra) {
+		err = kwq_extra_copy_in(extra, handle, batch, at->taken,
+					kind->extra_flags(chunk->entries), &bad);
+		if (err)
+			return err;
+	}
+	if (bytes && !bad) {
+		if (kwq_copy_from_user(chunk->keys, u64_to_user_ptr(batch->keys) + at->key_offset,
+				       bytes))
 			return -EFAULT;
 		hash_keys(kind, chunk, nr);
 	}
-	if (put_unknown(results, chunk->results, max_t(u32, nr, 1)))
+	for (i = 0; i < nr; i++)
+		chunk->results[i] = KWQ_RESULT_UNKNOWN;
+	if (kwq_copy_to_user(results, chunk->results, nr * sizeof(s32)))
 		return -EFAULT;
-
-	if (nr) {
-		/* After the end of a wait, @key_offset is not used any more. */
-		taken = execute_by_kind(handle, kind, chunk, nr, wait);
-		at->key_offset += bytes;
-	} else {
-		len = key_len(kind, chunk, 0);
-		chunk->results[0] = kwq_check_key(batch, at->key_offset, len);
-		at->key_offset += len;
-		taken = 1;
-		nr = 1;
-	}
+	/* After the end of a wait it is not used any more. */
+	at->key_offset += bytes;
+	if (bad)
+		*chunk->results = bad;
+	else
+		taken = execute_entries(handle, kind, chunk, nr, extra ? &extra->extras : NULL,
+					wait);
+	/* They were taken, even if their results cannot be written any more. */
 	at->taken += taken;
-	return copy_to_user(results, chunk->results, nr * sizeof(s32)) ? -EFAULT : 0;
+	err = kwq_copy_to_user(results, chunk->results, nr * sizeof(s32));
+	return wait && wait->err ? wait->err : err;
 }
 
-static noinline int execute_batch(struct kwq_handle *handle,
-				  const struct kwq_batch_kind *kind,
-			      const struct kwq_batch *batch, u32 *taken,
-			      struct kwq_room_wait *wait)
+/* Takes all entries. With @extra they go one by one. */
+static __always_inline int take_all(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+				    const struct kwq_batch *batch, u32 *taken,
+				    struct chunk *chunk, struct kwq_extra_in *extra,
+				    struct kwq_room_wait *wait)
 {
+	u32 most = chunk->max_entries, before;
 	struct cursor at = {};
-	struct chunk chunk;
-	u32 most, before;
-	int err;
+	int err = 0;
 
-	err = chunk_init(&chunk, batch, CHUNK_ENTRIES, kind->size, handle, kind->makes_items);
-	if (err)
-		return err;
-
-	most = chunk.max_entries;
 	while (at.taken < batch->nr) {
 		before = at.taken;
-		err = execute_chunk(handle, kind, &chunk, batch, &at,
-				    min(most, batch->nr - at.taken), wait);
-		if (wait && wait->err) {
-			err = wait->err;
-			break;
-		}
+		if (extra)
+			err = take(handle, kind, batch, &at, chunk, 1, extra, wait);
+		else
+			err = take(handle, kind, batch, &at, chunk,
+				   min(most, batch->nr - at.taken), NULL, wait);
+		if (extra)
+			kwq_extra_end(extra, handle);
 		/*
 		 * Single entries meet the fault as well, or the last results could not be
-		 * written.
+		 * written, or a wait is over.
 		 */
-		if (err && (most == 1 || at.taken != before))
+		if (err && (most == 1 || at.taken != before || (wait && wait->err)))
 			break;
 		if (err)
 			most = 1;
@@ -471,51 +468,8 @@ static noinline int execute_batch(struct kwq_handle *handle,
 		cond_resched();
 	}
 	*taken = at.taken;
-	chunk_free(&chunk, handle);
+	chunk_free(chunk, handle);
 	return at.taken < batch->nr ? err : 0;
-}
-
-/*
- * execute_chunk() for the next entry alone. @chunk has room for it, and for its key if that is
- * valid. On the way of most requests, @extra and @wait are constants: NULL.
- */
-static __always_inline int take_one(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
-				    const struct kwq_batch *batch, struct cursor *at,
-				    struct chunk *chunk, struct kwq_extra_in *extra,
-				    struct kwq_room_wait *wait)
-{
-	s32 __user *result = u64_to_user_ptr(batch->results) + at->taken * sizeof(s32);
-	struct kwq_key key = { .bytes = chunk->keys };
-	int err;
-
-	err = kwq_copy_one_in(chunk->entries, kind->size, batch->entries, batch->entry_size,
-			      at->taken);
-	if (err)
-		return err;
-	key.len = key_len(kind, chunk, 0);
-	*chunk->results = kwq_check_key(batch, at->key_offset, key.len);
-	if (extra) {
-		err = kwq_extra_copy_in(extra, handle, batch, at->taken,
-					kind->extra_flags(chunk->entries), chunk->results);
-		if (err)
-			return err;
-	}
-	if (key.len && !*chunk->results) {
-		if (kwq_copy_from_user(chunk->keys, u64_to_user_ptr(batch->keys) + at->key_offset,
-				       key.len))
-			return -EFAULT;
-		kwq_key_hash(&key);
-		*chunk->hashes = key.hash;
-	}
-	at->key_offset += key.len;
-	if (kwq_put_user(KWQ_RESULT_UNKNOWN, result))
-		return -EFAULT;
-	if (!*chunk->results)
-		execute_entries(handle, kind, chunk, 1, extra ? &extra->extras : NULL, wait);
-	/* The entry was taken, even if its result cannot be written any more. */
-	at->taken += !wait || !wait->err;
-	err = kwq_put_user(*chunk->results, result);
-	return wait && wait->err ? wait->err : err;
 }
 
 static noinline int execute_with_extras(struct kwq_handle *handle,
@@ -526,29 +480,50 @@ static noinline int execute_with_extras(struct kwq_handle *handle,
 	struct kwq_extra_in extra __uninitialized;
 	struct single single __uninitialized;
 	struct chunk chunk __uninitialized;
-	struct cursor at = {};
 	int err = 0;
 
 	extra.extras.value = NULL;
 	extra.extras.note = NULL;
 	extra.value_bytes = 0;
 	if (batch->keys_len <= KWQ_SHORT_KEY_MAX)
-		chunk_init_single(&chunk, &single, batch);
+		chunk_init_single(&chunk, &single);
 	else
 		err = chunk_init(&chunk, batch, 1, kind->size, handle, kind->makes_items);
-	if (err)
-		return err;
-	while (!err && at.taken < batch->nr) {
-		err = take_one(handle, kind, batch, &at, &chunk, &extra, wait);
-		kwq_extra_end(&extra, handle);
-		if (!err && fatal_signal_pending(current))
-			err = -EINTR;
-		cond_resched();
-	}
-	*taken = at.taken;
-	if (chunk.entries != single.entry)
-		chunk_free(&chunk, handle);
-	return at.taken < batch->nr ? err : 0;
+	return err ?: take_all(handle, kind, batch, taken, &chunk, &extra, wait);
+}
+
+static __always_inline int execute_many(struct kwq_handle *handle,
+					const struct kwq_batch_kind *kind,
+					const struct kwq_batch *batch, u32 *taken,
+					struct kwq_room_wait *wait)
+{
+	struct chunk chunk;
+	int err = chunk_init(&chunk, batch, CHUNK_ENTRIES, kind->size, handle, kind->makes_items);
+
+	return err ?: take_all(handle, kind, batch, taken, &chunk, NULL, wait);
+}
+
+/*
+ * The most frequent kinds have their own specialised loops. A clone with fewer arguments would not
+ * be flattened.
+ */
+static noinline __noclone __flatten int add_many(struct kwq_handle *handle,
+						 const struct kwq_batch *batch, u32 *taken)
+{
+	return execute_many(handle, &kwq_batch_add, batch, taken, NULL);
+}
+
+static noinline __noclone __flatten int finish_many(struct kwq_handle *handle,
+						    const struct kwq_batch *batch, u32 *taken)
+{
+	return execute_many(handle, &kwq_batch_done, batch, taken, NULL);
+}
+
+static noinline int execute_any(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+				const struct kwq_batch *batch, u32 *taken,
+				struct kwq_room_wait *wait)
+{
+	return execute_many(handle, kind, batch, taken, wait);
 }
 
 static __always_inline int execute(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
@@ -563,12 +538,17 @@ static __always_inline int execute(struct kwq_handle *handle, const struct kwq_b
 	*taken = 0;
 	if (unlikely(batch->extras))
 		return execute_with_extras(handle, kind, batch, taken, wait);
-	if (!is_single(batch))
-		return execute_batch(handle, kind, batch, taken, wait);
-	chunk_init_single(&chunk, &single, batch);
-	err = take_one(handle, kind, batch, &at, &chunk, NULL, wait);
-	*taken = at.taken;
-	return at.taken ? 0 : err;
+	if (batch->nr == 1 && batch->keys_len <= KWQ_SHORT_KEY_MAX) {
+		chunk_init_single(&chunk, &single);
+		err = take(handle, kind, batch, &at, &chunk, 1, NULL, wait);
+		*taken = at.taken;
+		return at.taken ? 0 : err;
+	}
+	if (kind == &kwq_batch_add && !wait)
+		return add_many(handle, batch, taken);
+	if (kind == &kwq_batch_done)
+		return finish_many(handle, batch, taken);
+	return execute_any(handle, kind, batch, taken, wait);
 }
 
 /**
@@ -610,10 +590,9 @@ noinline int kwq_batch_add_waiting(struct kwq_handle *handle, const struct kwq_b
 }
 
 /**
- * kwq_copy_entries_out() - copy out entries that may have another size in the caller's headers
- * @array: address of the caller's array
+ * kwq_copy_resized_out() - kwq_copy_entries_out() of entries that have another size there
+ * @to: where the first of them goes
  * @size_there: size of an entry there
- * @first: number of the first entry there to write
  * @entries: the entries
  * @size: size of one of them
  * @nr: their number
@@ -621,52 +600,17 @@ noinline int kwq_batch_add_waiting(struct kwq_handle *handle, const struct kwq_b
  * Context: process; may sleep.
  * Return: 0 or -EFAULT.
  */
-int kwq_copy_entries_out(u64 array, u32 size_there, u32 first, const void *entries, size_t size,
-			 u32 nr)
+noinline int kwq_copy_resized_out(void __user *to, u32 size_there, const void *entries, size_t size,
+				  u32 nr)
 {
-	void __user *to = u64_to_user_ptr(array) + (size_t)first * size_there;
 	size_t common = min_t(size_t, size_there, size);
 	u32 i;
 
-	if (size_there == size)
-		return kwq_copy_to_user(to, entries, nr * size);
 	for (i = 0; i < nr; i++, to += size_there, entries += size)
 		if (copy_to_user(to, entries, common) ||
 		    clear_user(to + common, size_there - common))
 			return -EFAULT;
 	return 0;
-}
-
-/* Copies out @nr items that were got. If that fails, they go back (O2). */
-static int copy_many_out(struct kwq_handle *handle, const struct kwq_batch *batch,
-			 struct cursor *at, const struct kwq_got_buffer *buffer, u32 nr)
-{
-	if (kwq_copy_entries_out(batch->entries, batch->entry_size, at->taken, buffer->got,
-				 sizeof(*buffer->got), nr) ||
-	    copy_to_user(u64_to_user_ptr(batch->keys) + at->key_offset,
-			 buffer->keys, buffer->keys_len)) {
-		kwq_handle_unget(handle, buffer->got, nr);
-		return -EFAULT;
-	}
-	at->taken += nr;
-	at->key_offset += buffer->keys_len;
-	return 0;
-}
-
-/* Fetches up to @nr items that are there. */
-static int get_chunk(struct kwq_handle *handle, struct chunk *chunk,
-		     const struct kwq_batch *batch, struct cursor *at, u32 nr)
-{
-	struct kwq_got_buffer buffer = {
-		.got = chunk->entries,
-		.keys = chunk->keys,
-		.max_items = nr,
-		.max_key_bytes = min_t(u64, chunk->max_key_bytes,
-				  batch->keys_len - at->key_offset),
-	};
-	int ret = kwq_handle_get(handle, &buffer, &dont_wait);
-
-	return ret < 0 ? ret : copy_many_out(handle, batch, at, &buffer, ret);
 }
 
 /**
@@ -698,7 +642,7 @@ int kwq_batch_prepare_paired_done(const struct kwq_batch *done, const struct kwq
 		return -EFAULT;
 	paired->ticket = entry.ticket;
 	paired->flags = entry.flags;
-	paired->err = kwq_check_key(done, 0, entry.key_len);
+	paired->err = check_key(done, 0, entry.key_len);
 	if (!paired->err && !entry.ticket == !entry.key_len)
 		paired->err = -EINVAL;
 	return 1;
@@ -719,125 +663,100 @@ static int finish_and_get(struct kwq_handle *handle, const struct kwq_paired_don
 	return ret;
 }
 
-/**
- * struct next - the kernel's buffer for the next item
- * @buffer: describes the other members
- * @single: room for the item, and for a short key and its group
- * @keys: room for a long key and its group, once there was one; else NULL
- * @size: size of the room for the key
- */
-struct next {
-	struct kwq_got_buffer buffer;
-	struct single single;
-	u8 *keys;
-	u32 size;
-};
-
-static __always_inline void next_init(struct next *next, struct kwq_got_more *more)
-{
-	next->buffer.got = (struct kwq_got *)next->single.entry;
-	next->buffer.more = more;
-	next->buffer.keys = (u8 *)next->single.key;
-	next->buffer.max_items = 1;
-	next->keys = NULL;
-	next->size = KWQ_SHORT_KEY_MAX;
-}
-
-static __always_inline void next_free(struct next *next, const struct kwq_handle *handle)
-{
-	if (likely(!next->keys))
-		return;
-	kwq_quota_uncharge_call(handle, kwq_bytes_of_kmalloc(next->size));
-	kfree(next->keys);
-}
-
 /*
  * Gets the next item with room for any key and group that fit into @room, since there was one that
  * is not short. Without memory it gets without room for any key, so that another getter gets the
  * wake-up.
  */
-static noinline int get_long(struct kwq_handle *handle, struct next *next, u32 room,
+static noinline int get_long(struct kwq_handle *handle, struct chunk *chunk,
+			     struct kwq_got_buffer *buffer, u32 room,
 			     const struct kwq_patience *patience)
 {
-	struct kwq_got_buffer *buffer = &next->buffer;
+	u32 most = buffer->more ? KWQ_KEY_MAX + KWQ_GROUP_MAX : KWQ_KEY_MAX;
 	int ret;
 
-	next->size = min_t(u32, room, buffer->more ? KWQ_KEY_MAX + KWQ_GROUP_MAX : KWQ_KEY_MAX);
-	next->keys = kmalloc(next->size, GFP_KERNEL_ACCOUNT);
-	if (next->keys)
-		kwq_quota_count_call(handle, kwq_bytes_of_kmalloc(next->size));
-	buffer->keys = next->keys;
-	buffer->max_key_bytes = next->keys ? next->size : 0;
+	chunk_alloc(chunk, min(room, most), handle, false);
+	chunk->keys = chunk->mem;
+	chunk->max_key_bytes = chunk->mem ? chunk->size : 0;
+	buffer->keys = chunk->keys;
+	buffer->max_key_bytes = chunk->max_key_bytes;
 	buffer->longest = 0;
 	ret = kwq_handle_get(handle, buffer, patience);
-	return ret == -EMSGSIZE && !next->keys && buffer->lacking <= room ? -ENOMEM : ret;
+	return ret == -EMSGSIZE && !chunk->mem && buffer->lacking <= room ? -ENOMEM : ret;
 }
 
-/* Copies the item out, with @more of it unless that is NULL. If that fails, it goes back (O2). */
-static __always_inline int copy_next_out(struct kwq_handle *handle, const struct kwq_batch *batch,
-					 struct cursor *at, const struct next *next,
-					 struct kwq_got_more *more)
+/* Copies @nr items out, with @more of a single one. If that fails, they go back (O2). */
+static __always_inline int copy_got_out(struct kwq_handle *handle, const struct kwq_batch *batch,
+					struct cursor *at, const struct kwq_got_buffer *buffer,
+					u32 nr, struct kwq_got_more *more)
 {
-	const struct kwq_got *got = (const struct kwq_got *)next->single.entry;
 	u8 __user *keys = u64_to_user_ptr(batch->keys) + at->key_offset;
 	/* The name of the group is behind the key already. */
-	u32 len = next->buffer.keys_len + (more ? more->group_len : 0);
+	u32 len = buffer->keys_len + (more ? more->group_len : 0);
 	int err;
 
-	err = kwq_copy_one_out(batch->entries, batch->entry_size, at->taken, got, sizeof(*got)) ?:
-	      kwq_copy_to_user(keys, next->buffer.keys, len);
+	err = kwq_copy_entries_out(batch->entries, batch->entry_size, at->taken, buffer->got,
+				   sizeof(*buffer->got), nr) ?:
+	      kwq_copy_to_user(keys, buffer->keys, len);
 	if (more) {
 		err = err ?: kwq_more_copy_out(more, batch, at->taken, keys + len);
 		kwq_more_end(more, handle);
 	}
 	if (err) {
-		kwq_handle_unget(handle, got, 1);
+		kwq_handle_unget(handle, buffer->got, nr);
 		return err;
 	}
-	at->taken++;
+	at->taken += nr;
 	at->key_offset += more ? more->lacking : len;
 	return 0;
 }
 
-/* Gets the next item and copies it out, with @more of it. Most keys are short. */
-static __always_inline int take_next(struct kwq_handle *handle, const struct kwq_batch *batch,
-				     struct cursor *at, struct next *next,
-				     struct kwq_got_more *more,
-				     const struct kwq_patience *patience,
-				     const struct kwq_paired_done *paired)
+/* Gets up to @nr items and copies them out, with @more of a single one. */
+static __always_inline int get_some(struct kwq_handle *handle, const struct kwq_batch *batch,
+				    struct cursor *at, struct chunk *chunk, u32 nr,
+				    struct kwq_got_more *more, const struct kwq_patience *patience,
+				    const struct kwq_paired_done *paired)
 {
-	struct kwq_got_buffer *buffer = &next->buffer;
 	u32 room = batch->keys_len - at->key_offset;
+	struct kwq_got_buffer buffer = {
+		.got = chunk->entries,
+		.more = more,
+		.keys = chunk->keys,
+		.max_items = nr,
+		.max_key_bytes = min(chunk->max_key_bytes, room),
+		.longest = chunk->mem ? 0 : room,
+	};
 	int ret = 0;
 
-	buffer->max_key_bytes = min(next->size, room);
-	buffer->longest = next->keys ? 0 : room;
 	if (more)
 		more->max_bytes = room;
 	if (paired)
-		ret = finish_and_get(handle, paired, buffer);
+		ret = finish_and_get(handle, paired, &buffer);
 	if (!ret)
-		ret = kwq_handle_get(handle, buffer, patience);
-	if (kwq_wants_more_room(buffer, ret))
-		ret = get_long(handle, next, room, patience);
-	return ret < 0 ? ret : copy_next_out(handle, batch, at, next, more);
+		ret = kwq_handle_get(handle, &buffer, patience);
+	if (kwq_wants_more_room(&buffer, ret))
+		ret = get_long(handle, chunk, &buffer, room, patience);
+	if (ret < 0)
+		return ret;
+	return copy_got_out(handle, batch, at, &buffer, __builtin_constant_p(nr) ? nr : ret, more);
 }
 
 static noinline int get_with_extras(struct kwq_handle *handle, const struct kwq_batch *batch,
 				    const struct kwq_patience *patience)
 {
-	struct next next __uninitialized;
 	struct kwq_got_more more __uninitialized;
+	struct single single __uninitialized;
+	struct chunk chunk __uninitialized;
 	struct cursor at = {};
 	int err;
 
-	next_init(&next, &more);
+	chunk_init_single(&chunk, &single);
 	do {
-		err = take_next(handle, batch, &at, &next, &more, at.taken ? &dont_wait : patience,
-				NULL);
+		err = get_some(handle, batch, &at, &chunk, 1, &more,
+			       at.taken ? &dont_wait : patience, NULL);
 		cond_resched();
 	} while (!err && at.taken < batch->nr && !fatal_signal_pending(current));
-	next_free(&next, handle);
+	chunk_free(&chunk, handle);
 	return at.taken ?: err;
 }
 
@@ -846,15 +765,15 @@ static noinline int get_rest(struct kwq_handle *handle, const struct kwq_batch *
 			     struct cursor at)
 {
 	struct chunk chunk;
-	u32 most, nr;
+	u32 most;
 	int err;
 
 	if (chunk_init(&chunk, batch, CHUNK_ENTRIES, sizeof(struct kwq_got), handle, false))
 		return at.taken;
 	most = chunk.max_entries;
 	while (at.taken < batch->nr) {
-		nr = min(most, batch->nr - at.taken);
-		err = get_chunk(handle, &chunk, batch, &at, nr);
+		err = get_some(handle, batch, &at, &chunk, min(most, batch->nr - at.taken), NULL,
+			       &dont_wait, NULL);
 		if (err == -EFAULT && most > 1)
 			most = 1;
 		else if (err || fatal_signal_pending(current))
@@ -878,15 +797,16 @@ static noinline int get_rest(struct kwq_handle *handle, const struct kwq_batch *
 int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
 		  const struct kwq_patience *patience, const struct kwq_paired_done *paired)
 {
-	struct next next __uninitialized;
+	struct single single __uninitialized;
+	struct chunk chunk __uninitialized;
 	struct cursor at = {};
 	int err;
 
 	if (unlikely(batch->extras))
 		return get_with_extras(handle, batch, patience);
-	next_init(&next, NULL);
-	err = take_next(handle, batch, &at, &next, NULL, patience, paired);
-	next_free(&next, handle);
+	chunk_init_single(&chunk, &single);
+	err = get_some(handle, batch, &at, &chunk, 1, NULL, patience, paired);
+	chunk_free(&chunk, handle);
 	if (err)
 		return err;
 	return likely(batch->nr == 1) ? 1 : get_rest(handle, batch, at);
@@ -985,7 +905,7 @@ int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batc
 		return ret;
 	if (request->slots) {
 		most = min_t(u32, most, VALUES_PER_HOLD);
-		if (!kwq_quota_charge_call(handle, VALUE_BYTES_PER_HOLD)) {
+		if (!kwq_quota_charge(handle->quota, VALUE_BYTES_PER_HOLD)) {
 			chunk_free(&chunk, handle);
 			return -EDQUOT;
 		}
@@ -1005,7 +925,7 @@ int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batc
 		cond_resched();
 	} while (!ret && request->at && at.taken < batch->nr && ++holds < HOLDS_PER_LIST);
 	if (request->slots)
-		kwq_quota_uncharge_call(handle, VALUE_BYTES_PER_HOLD);
+		kwq_quota_uncharge(handle->quota, VALUE_BYTES_PER_HOLD);
 	chunk_free(&chunk, handle);
 	/* Items that did not fit are for the next call. */
 	if (ret && !(at.taken && ret == -EMSGSIZE))

@@ -67,64 +67,51 @@ static inline bool kwq_is_settling(const struct kwq_done_entry *entry)
  */
 #define KWQ_RESULT_UNKNOWN	(-EFAULT)
 
-/**
- * kwq_check_key() - check the length of an entry's key before the key is read
- * @batch: the batch
- * @offset: bytes of keys of the entries before
- * @len: length of the key
- *
- * Return: 0, -EMSGSIZE or -EINVAL.
- */
-static inline int kwq_check_key(const struct kwq_batch *batch, u64 offset, u32 len)
-{
-	if (!len)
-		return 0;
-	if (len > KWQ_KEY_MAX)
-		return -EMSGSIZE;
-	return offset + len > batch->keys_len ? -EINVAL : 0;
-}
-
 /* batch.c */
-int kwq_copy_entries_in(void *entries, size_t size, u32 nr, u64 array, u32 size_there, u32 first);
-int kwq_copy_entries_out(u64 array, u32 size_there, u32 first, const void *entries, size_t size,
-			 u32 nr);
+int kwq_copy_resized_in(void *entries, size_t size, u32 nr, const void __user *from,
+			u32 size_there);
+int kwq_copy_resized_out(void __user *to, u32 size_there, const void *entries, size_t size, u32 nr);
 
 /**
- * kwq_copy_one_in() - kwq_copy_entries_in() for one entry, whose size the compiler knows
- * @entry: destination
- * @size: its size
+ * kwq_copy_entries_in() - copy in entries that may have another size in the caller's headers
+ * @entries: destination
+ * @size: size of one of them
+ * @nr: their number
  * @array: address of the caller's array
- * @size_there: size of an entry there
- * @i: number of the entry there
+ * @size_there: size of an entry there, at most PAGE_SIZE
+ * @first: number of the first entry there to read
  *
  * Context: process; may sleep.
- * Return: as kwq_copy_entries_in().
+ * Return: 0, -EFAULT; -E2BIG if an entry has more than this kernel knows.
  */
-static __always_inline int kwq_copy_one_in(void *entry, size_t size, u64 array, u32 size_there,
-					   u32 i)
+static __always_inline int kwq_copy_entries_in(void *entries, size_t size, u32 nr, u64 array,
+					       u32 size_there, u32 first)
 {
-	if (likely(size_there == size))
-		return kwq_copy_from_user(entry, u64_to_user_ptr(array) + i * size, size);
-	return kwq_copy_entries_in(entry, size, 1, array, size_there, i);
+	const void __user *from = u64_to_user_ptr(array) + (size_t)first * size_there;
+
+	return likely(size_there == size) ? kwq_copy_from_user(entries, from, nr * size) :
+	       kwq_copy_resized_in(entries, size, nr, from, size_there);
 }
 
 /**
- * kwq_copy_one_out() - kwq_copy_entries_out() for one entry, whose size the compiler knows
+ * kwq_copy_entries_out() - copy out entries that may have another size in the caller's headers
  * @array: address of the caller's array
  * @size_there: size of an entry there
- * @i: number of the entry there
- * @entry: the entry
- * @size: its size
+ * @first: number of the first entry there to write
+ * @entries: the entries
+ * @size: size of one of them
+ * @nr: their number
  *
  * Context: process; may sleep.
  * Return: 0 or -EFAULT.
  */
-static __always_inline int kwq_copy_one_out(u64 array, u32 size_there, u32 i, const void *entry,
-					    size_t size)
+static __always_inline int kwq_copy_entries_out(u64 array, u32 size_there, u32 first,
+						const void *entries, size_t size, u32 nr)
 {
-	if (likely(size_there == size))
-		return kwq_copy_to_user(u64_to_user_ptr(array) + i * size, entry, size);
-	return kwq_copy_entries_out(array, size_there, i, entry, size, 1);
+	void __user *to = u64_to_user_ptr(array) + (size_t)first * size_there;
+
+	return likely(size_there == size) ? kwq_copy_to_user(to, entries, nr * size) :
+	       kwq_copy_resized_out(to, size_there, entries, size, nr);
 }
 
 int kwq_batch_check(const struct kwq_batch *batch, u32 entry_size, u32 extra_size,

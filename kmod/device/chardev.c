@@ -11,10 +11,8 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/sched/signal.h>
-#include <linux/seq_file.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
-#include <linux/string_helpers.h>
 #include <linux/uaccess.h>
 #include "batch.h"
 #include "board_file.h"
@@ -193,37 +191,40 @@ static int open_name(const char *name, u32 open_flags, u32 rights)
 	return ret;
 }
 
+/* The form of an array of limiters, which may be absent. */
+static int check_limiters(const struct kwq_config *arg)
+{
+	if (!arg->nr)
+		return arg->limiters || arg->limiter_size ? -EINVAL : 0;
+	return arg->limiter_size < sizeof(struct kwq_limiter) ||
+	       arg->limiter_size > PAGE_SIZE ? -EINVAL : 0;
+}
+
 /*
- * Copies a configuration in. Its limiters may have another size in the caller's headers,
- * too. The caller frees *@config.
+ * Copies the limiters of a configuration in, which may have another size in the caller's headers.
+ * The caller frees *@config.
  */
-static int copy_in_config(struct kwq_limiter_config **config,
-			  const void __user *uarg)
+static int copy_in_limiters(struct kwq_limiter_config **config, const struct kwq_config *arg)
 {
 	struct kwq_limiter_config *to;
-	struct kwq_config arg;
 	int err;
 
-	err = copy_in(&arg, sizeof(arg), uarg);
+	if (arg->nr > KWQ_LIMITERS_MAX)
+		return -EINVAL;
+	err = check_limiters(arg);
 	if (err)
 		return err;
-	if (arg.nr > KWQ_LIMITERS_MAX)
-		return -EINVAL;
-	if (!arg.nr ? arg.limiters || arg.limiter_size :
-	    arg.limiter_size < sizeof(struct kwq_limiter) || arg.limiter_size > PAGE_SIZE)
-		return -EINVAL;
-
 	to = kzalloc(sizeof(*to), GFP_KERNEL_ACCOUNT);
 	if (!to)
 		return -ENOMEM;
-	to->flags = arg.flags;
-	to->dead_after = arg.dead_after;
-	to->dead_after_lost = arg.dead_after_lost;
-	to->max_wait = arg.max_wait;
-	to->forget_after = arg.forget_after;
-	to->nr = arg.nr;
-	err = kwq_copy_entries_in(to->limiters, sizeof(*to->limiters), arg.nr, arg.limiters,
-				  arg.limiter_size, 0) ?:
+	to->flags = arg->flags;
+	to->dead_after = arg->dead_after;
+	to->dead_after_lost = arg->dead_after_lost;
+	to->max_wait = arg->max_wait;
+	to->forget_after = arg->forget_after;
+	to->nr = arg->nr;
+	err = kwq_copy_entries_in(to->limiters, sizeof(*to->limiters), arg->nr, arg->limiters,
+				  arg->limiter_size, 0) ?:
 	      kwq_limiter_config_check(to);
 	if (err) {
 		kfree(to);
@@ -232,6 +233,23 @@ static int copy_in_config(struct kwq_limiter_config **config,
 	*config = to;
 	return 0;
 }
+
+struct kwq_key_queue *kwq_key_queue_get(int fd)
+{
+	struct kwq_key_queue *keys = ERR_PTR(-EINVAL);
+	struct file *file = fget(fd);
+	struct kwq_handle *handle;
+
+	if (!file)
+		return ERR_PTR(-EBADF);
+	if (file->f_op == &queue_fops) {
+		handle = file->private_data;
+		keys = kwq_key_queue_open(handle->keyed, handle->rights);
+	}
+	fput(file);
+	return keys;
+}
+EXPORT_SYMBOL_GPL(kwq_key_queue_get);
 
 static enum kwq_clock clock_of(s32 clockid)
 {
@@ -362,12 +380,14 @@ static long ioctl_create(void __user *uarg)
 {
 	struct kwq_limiter_config *config = NULL;
 	struct kwq_create_args arg;
+	struct kwq_config limits;
 	int ret;
 
 	ret = copy_in(&arg, sizeof(arg), uarg) ?:
 	      check_create(&arg);
 	if (!ret && arg.config)
-		ret = copy_in_config(&config, u64_to_user_ptr(arg.config));
+		ret = copy_in(&limits, sizeof(limits), u64_to_user_ptr(arg.config)) ?:
+		      copy_in_limiters(&config, &limits);
 	if (ret)
 		return ret;
 	ret = create_or_open(&arg, config);
@@ -375,17 +395,18 @@ static long ioctl_create(void __user *uarg)
 	return ret;
 }
 
-static int copy_in_open(struct kwq_open_args *arg, const void __user *uarg)
+static int check_open(const struct kwq_open_args *arg)
 {
-	return copy_in(arg, sizeof(*arg), uarg) ?:
-	       check_name_member(arg->name) ?:
+	return check_name_member(arg->name) ?:
 	       (arg->pad ? -EINVAL : check_opening(arg->open_flags, arg->rights));
 }
 
 static long ioctl_open(void __user *uarg)
 {
 	struct kwq_open_args arg;
-	int err = copy_in_open(&arg, uarg) ?: kwq_names_check(arg.name);
+	int err = copy_in(&arg, sizeof(arg), uarg) ?:
+		  check_open(&arg) ?:
+		  kwq_names_check(arg.name);
 
 	return err ?: open_name(arg.name, arg.open_flags, arg.rights);
 }
@@ -499,21 +520,6 @@ static const struct file_operations device_fops = {
 	.unlocked_ioctl = device_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 };
-
-static long queue_open(struct file *file, void __user *uarg)
-{
-	struct kwq_handle *handle = file->private_data;
-	struct kwq_open_args arg;
-	int err = copy_in_open(&arg, uarg);
-
-	if (err)
-		return err;
-	if (*arg.name)
-		return -EINVAL;
-	if (arg.rights & ~handle->rights)
-		return -EACCES;
-	return open_keyed(handle->keyed, arg.open_flags, arg.rights);
-}
 
 /*
  * Waits until the changes of @taken entries are kept, if the queue asks for it. Returns the
@@ -758,6 +764,9 @@ union queue_args {
 		u32 size;
 		u32 flags;
 	};
+	struct kwq_open_args open;
+	struct kwq_config config;
+	struct kwq_config configure;
 	struct kwq_pause_args pause;
 	struct kwq_resume_args resume;
 	struct kwq_term_args term;
@@ -771,6 +780,21 @@ union queue_args {
 	struct kwq_changes_args changes;
 	struct kwq_sync_args sync;
 };
+
+static long queue_open(struct file *file, union queue_args *args, void __user *uarg)
+{
+	const struct kwq_handle *handle = file->private_data;
+	const struct kwq_open_args *arg = &args->open;
+	int err = check_open(arg);
+
+	if (err)
+		return err;
+	if (*arg->name)
+		return -EINVAL;
+	if (arg->rights & ~handle->rights)
+		return -EACCES;
+	return open_keyed(handle->keyed, arg->open_flags, arg->rights);
+}
 
 static long queue_pause(struct file *file, union queue_args *args, void __user *uarg)
 {
@@ -839,15 +863,12 @@ static long queue_drain(struct file *file, union queue_args *args, void __user *
 	return ret;
 }
 
-static long queue_configure(struct file *file, void __user *uarg)
+static long queue_configure(struct file *file, union queue_args *args, void __user *uarg)
 {
-	struct kwq_handle *handle = file->private_data;
+	const struct kwq_handle *handle = file->private_data;
 	struct kwq_limiter_config *config;
-	int err;
+	int err = copy_in_limiters(&config, &args->config);
 
-	if (!has_right(file, KWQ_RIGHT_MANAGE))
-		return -EBADF;
-	err = copy_in_config(&config, uarg);
 	if (err)
 		return err;
 	err = kwq_keyed_configure(handle->keyed, config);
@@ -855,42 +876,32 @@ static long queue_configure(struct file *file, void __user *uarg)
 	return err;
 }
 
-static int check_config_out(const struct kwq_config *arg)
+static long queue_config(struct file *file, union queue_args *args, void __user *uarg)
 {
-	if (arg->flags || arg->max_wait || arg->forget_after ||
-	    arg->dead_after || arg->dead_after_lost)
-		return -EINVAL;
-	if (!arg->nr)
-		return arg->limiters || arg->limiter_size ? -EINVAL : 0;
-	return arg->limiter_size < sizeof(struct kwq_limiter) ||
-	       arg->limiter_size > PAGE_SIZE ? -EINVAL : 0;
-}
-
-static long queue_config(struct file *file, void __user *uarg)
-{
-	struct kwq_handle *handle = file->private_data;
+	const struct kwq_handle *handle = file->private_data;
 	struct kwq_limiter_config *config;
-	struct kwq_config arg;
+	struct kwq_config *arg = &args->config;
 	int err;
 
-	err = copy_in(&arg, sizeof(arg), uarg) ?:
-	      check_config_out(&arg);
+	if (arg->max_wait || arg->forget_after || arg->dead_after || arg->dead_after_lost)
+		return -EINVAL;
+	err = check_limiters(arg);
 	if (err)
 		return err;
 	config = kmalloc(sizeof(*config), GFP_KERNEL_ACCOUNT);
 	if (!config)
 		return -ENOMEM;
 	kwq_read_config(&handle->keyed->queue, config);
-	err = kwq_copy_entries_out(arg.limiters, arg.limiter_size, 0, config->limiters,
-				   sizeof(*config->limiters), min(arg.nr, config->nr));
-	arg.flags = config->flags;
-	arg.max_wait = config->max_wait;
-	arg.forget_after = config->forget_after;
-	arg.dead_after = config->dead_after;
-	arg.dead_after_lost = config->dead_after_lost;
-	arg.nr = config->nr;
+	err = kwq_copy_entries_out(arg->limiters, arg->limiter_size, 0, config->limiters,
+				   sizeof(*config->limiters), min(arg->nr, config->nr));
+	arg->flags = config->flags;
+	arg->max_wait = config->max_wait;
+	arg->forget_after = config->forget_after;
+	arg->dead_after = config->dead_after;
+	arg->dead_after_lost = config->dead_after_lost;
+	arg->nr = config->nr;
 	kfree(config);
-	return err ?: copy_out_as(uarg, &arg, sizeof(arg), arg.size);
+	return err ?: copy_out_as(uarg, arg, sizeof(*arg), arg->size);
 }
 
 #define LISTED_STATES	(KWQ_IS_READY | KWQ_IS_WAITING | KWQ_IS_PROCESSING |	\
@@ -913,21 +924,30 @@ static int check_list_items(const struct kwq_list_items_args *arg)
 	return kwq_batch_check(&arg->batch, sizeof(struct kwq_listed), 0, false);
 }
 
-/* Lists the item of one key. */
+/*
+ * Lists the item of one key. memdup_user() would charge the key to no cgroup. Its user may keep it
+ * as long as he likes, by memory that is slow, so it counts as the rest of the call does (O9).
+ */
 static int list_key(struct kwq_handle *handle, const struct kwq_list_items_args *arg,
 		    struct kwq_list_request *request)
 {
 	struct kwq_key key = { .len = arg->key_len };
-	void *bytes = memdup_user(u64_to_user_ptr(arg->key), arg->key_len);
-	int ret;
+	u32 counted = kwq_bytes_of_kmalloc(arg->key_len);
+	int ret = -ENOMEM;
+	void *bytes;
 
-	if (IS_ERR(bytes))
-		return PTR_ERR(bytes);
-	key.bytes = bytes;
-	kwq_key_hash(&key);
-	request->key = &key;
-	ret = kwq_batch_list_items(handle, &arg->batch, request);
+	kwq_quota_count_call(handle, counted);
+	bytes = kmalloc(arg->key_len, GFP_KERNEL_ACCOUNT);
+	if (bytes)
+		ret = kwq_copy_from_user(bytes, u64_to_user_ptr(arg->key), arg->key_len);
+	if (!ret) {
+		key.bytes = bytes;
+		kwq_key_hash(&key);
+		request->key = &key;
+		ret = kwq_batch_list_items(handle, &arg->batch, request);
+	}
 	kfree(bytes);
+	kwq_quota_uncharge_call(handle, counted);
 	return ret;
 }
 
@@ -963,12 +983,11 @@ static long queue_advance(struct file *file, union queue_args *args, void __user
 	return kwq_keyed_advance(handle->keyed, arg->time, arg->flags & KWQ_ADVANCE_TO);
 }
 
-static long queue_stat(struct file *file, void __user *uarg)
+static long queue_stat(struct kwq_keyed *keyed, void __user *uarg)
 {
-	struct kwq_handle *handle = file->private_data;
 	struct kwq_stat arg;
 
-	kwq_keyed_stat(handle->keyed, &arg);
+	kwq_keyed_stat(keyed, &arg);
 	return copy_out(uarg, &arg, sizeof(arg));
 }
 
@@ -1056,44 +1075,22 @@ static long queue_sync(struct file *file, union queue_args *args, void __user *t
 {
 	struct kwq_handle *handle = file->private_data;
 	const struct kwq_sync_args *arg = &args->sync;
+	struct kwq_keyed *keyed = handle->keyed, *outbox = keyed->outbox;
 	struct kwq_sync_args __user *uarg = to;
-	struct kwq_sync sync = { .state = TASK_INTERRUPTIBLE };
-	struct kwq_keyed *keyed = handle->keyed, *outbox = NULL;
-	u64 resume = 0, number, outbox_number = 0;
+	ktime_t deadline;
 	int ret = 0;
 
 	if (arg->resume && !(arg->flags & KWQ_SYNC_RELATIVE))
 		return -EINVAL;
 	if (!keyed->changes)
 		return -EOPNOTSUPP;
-	if (keyed->outbox && keyed->outbox->changes)
-		outbox = keyed->outbox;
-	if (arg->outbox_number && !outbox)
-		return -EINVAL;
-	sync.deadline = deadline_of(keyed, arg->deadline, arg->flags & KWQ_SYNC_RELATIVE,
-				    arg->resume);
-	number = arg->number ?: kwq_keyed_last_change(keyed);
-	if (outbox) {
-		sync.number = arg->outbox_number;
-		ret = kwq_keyed_sync(outbox, &sync);
-		outbox_number = sync.number;
-	}
-	if (!ret) {
-		sync.number = number;
-		ret = kwq_keyed_sync(keyed, &sync);
-	}
-	if (ret != -ERESTARTSYS) {
-		if (!arg->resume && !arg->number && !arg->outbox_number)
-			return ret;
-		number = 0;
-		outbox_number = 0;
-	} else if (arg->flags & KWQ_SYNC_RELATIVE) {
-		resume = resume_at(keyed, sync.deadline);
-	}
-	/* Without these values a restart would begin a new wait. */
-	if ((kwq_put_user(resume, &uarg->resume) || kwq_put_user(number, &uarg->number) ||
-	     kwq_put_user(outbox_number, &uarg->outbox_number)) && ret == -ERESTARTSYS)
-		return -EINTR;
+	deadline = deadline_of(keyed, arg->deadline, arg->flags & KWQ_SYNC_RELATIVE, arg->resume);
+	if (outbox && outbox->changes)
+		ret = kwq_keyed_sync(outbox, deadline, TASK_INTERRUPTIBLE);
+	if (!ret)
+		ret = kwq_keyed_sync(keyed, deadline, TASK_INTERRUPTIBLE);
+	if (arg->flags & KWQ_SYNC_RELATIVE && (arg->resume || ret == -ERESTARTSYS))
+		ret = put_resume(&uarg->resume, keyed, deadline, ret);
 	return ret;
 }
 
@@ -1111,8 +1108,11 @@ static const struct queue_request {
 	long (*fn)(struct file *file, union queue_args *args, void __user *uarg);
 } queue_requests[] = {
 #define REQUEST(name, cmd, rights, flags)					\
-	{ KWQ_IOC_##cmd, rights, sizeof(struct kwq_##name##_args), flags, queue_##name }
+	{ KWQ_IOC_##cmd, rights, sizeof_field(union queue_args, name), flags, queue_##name }
 
+	REQUEST(open, OPEN, 0, O_NONBLOCK | O_CLOEXEC),
+	REQUEST(configure, CONFIGURE, KWQ_RIGHT_MANAGE, KWQ_CONFIG_COALESCE),
+	REQUEST(config, CONFIG, 0, 0),
 	REQUEST(pause, PAUSE, KWQ_RIGHT_MANAGE, KWQ_PAUSE_FOR),
 	REQUEST(resume, RESUME, KWQ_RIGHT_MANAGE, 0),
 	REQUEST(term, TERM, KWQ_RIGHT_MANAGE, KWQ_TERM_RELATIVE),
@@ -1151,7 +1151,7 @@ static const struct kwq_batch_kind *const rare_kinds[] = {
 static noinline long queue_ioctl_rare(struct file *file, unsigned int cmd, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
-	struct kwq_queue *queue = &handle->keyed->queue;
+	struct kwq_keyed *keyed = handle->keyed;
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(queue_requests); i++)
@@ -1162,18 +1162,12 @@ static noinline long queue_ioctl_rare(struct file *file, unsigned int cmd, void 
 			return queue_batch(file, uarg, rare_kinds[i]);
 
 	switch (cmd) {
-	case KWQ_IOC_OPEN:
-		return queue_open(file, uarg);
 	case KWQ_IOC_LEN:
-		return uarg ? -EINVAL : min(kwq_len(queue), INT_MAX);
+		return uarg ? -EINVAL : min(kwq_len(&keyed->queue), INT_MAX);
 	case KWQ_IOC_STAT:
-		return queue_stat(file, uarg);
+		return queue_stat(keyed, uarg);
 	case KWQ_IOC_SHUTTING_DOWN:
-		return uarg ? -EINVAL : kwq_shutting_down(queue);
-	case KWQ_IOC_CONFIGURE:
-		return queue_configure(file, uarg);
-	case KWQ_IOC_CONFIG:
-		return queue_config(file, uarg);
+		return uarg ? -EINVAL : kwq_shutting_down(&keyed->queue);
 	}
 	return -ENOTTY;
 }
@@ -1202,25 +1196,7 @@ static __poll_t queue_poll(struct file *file, struct poll_table_struct *table)
 #ifdef CONFIG_PROC_FS
 static void queue_show_fdinfo(struct seq_file *seq, struct file *file)
 {
-	struct kwq_handle *handle = file->private_data;
-	struct kwq_glance glance;
-
-	kwq_handle_glance(handle, &glance);
-	seq_puts(seq, "kwq-name:\t");
-	seq_escape_str(seq, handle->keyed->queue.name,
-		       ESCAPE_OCTAL | ESCAPE_NP | ESCAPE_APPEND, " \\");
-	seq_printf(seq, "\nkwq-id:\t%llu\n", handle->keyed->of_queue.id);
-	seq_printf(seq, "kwq-rights:\t%c%c%c\n",
-		   handle->rights & KWQ_RIGHT_READ ? 'r' : '-',
-		   handle->rights & KWQ_RIGHT_WRITE ? 'w' : '-',
-		   handle->rights & KWQ_RIGHT_MANAGE ? 'x' : '-');
-	seq_printf(seq, "kwq-ready:\t%lu\n", glance.ready);
-	seq_printf(seq, "kwq-waiting:\t%lu\n", glance.waiting);
-	seq_printf(seq, "kwq-processing:\t%lu\n", glance.processing);
-	seq_printf(seq, "kwq-held:\t%lu\n", glance.held);
-	seq_printf(seq, "kwq-shut-down:\t%d\n", glance.shut_down);
-	seq_printf(seq, "kwq-paused:\t%d\n", glance.paused);
-	seq_printf(seq, "kwq-term-over:\t%d\n", glance.is_term_over);
+	kwq_handle_show(file->private_data, seq);
 }
 #endif
 

@@ -39,9 +39,7 @@ static noinline int execute_add_as_asked(struct kwq_handle *handle,
 		return -ESHUTDOWN;
 	if (entry->flags & KWQ_ADD_AT)
 		options.time = kwq_host_time(handle->keyed, entry->time);
-	if (extras)
-		return kwq_keyed_add_with_locked(handle->keyed, key, &options, extras, now, stock);
-	return kwq_keyed_add_locked(handle->keyed, key, &options, now, stock);
+	return kwq_keyed_add_locked(handle->keyed, key, &options, extras, now, stock);
 }
 
 static int execute_add(struct kwq_handle *handle, const void *data, struct kwq_extras *extras,
@@ -55,7 +53,7 @@ static int execute_add(struct kwq_handle *handle, const void *data, struct kwq_e
 		return execute_add_as_asked(handle, entry, extras, key, now, stock);
 	if (kwq_front_is_shut_down(handle->front))
 		return -ESHUTDOWN;
-	return kwq_keyed_add_locked(handle->keyed, key, &at_once, now, stock);
+	return kwq_keyed_add_locked(handle->keyed, key, &at_once, NULL, now, stock);
 }
 
 const struct kwq_batch_kind kwq_batch_add = {

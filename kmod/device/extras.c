@@ -64,7 +64,7 @@ static int copy_value_in(struct kwq_extra_in *in, struct kwq_value **value, u64 
 		return 0;
 	}
 	bytes = kwq_value_bytes(*value);
-	if (!kwq_quota_charge_call(handle, bytes)) {
+	if (!kwq_quota_charge(handle->quota, bytes)) {
 		*result = -EDQUOT;
 		return 0;
 	}
@@ -87,8 +87,8 @@ static int copy_value_in(struct kwq_extra_in *in, struct kwq_value **value, u64 
 int kwq_extra_copy_in(struct kwq_extra_in *in, const struct kwq_handle *handle,
 		      const struct kwq_batch *batch, u32 i, u32 flags, s32 *result)
 {
-	int err = kwq_copy_one_in(&in->extra, sizeof(in->extra), batch->extras, batch->extra_size,
-				  i);
+	int err = kwq_copy_entries_in(&in->extra, sizeof(in->extra), 1, batch->extras,
+				      batch->extra_size, i);
 
 	if (err)
 		return err;
@@ -116,7 +116,7 @@ void kwq_extra_end(struct kwq_extra_in *in, const struct kwq_handle *handle)
 	kvfree(in->extras.value);
 	kvfree(in->extras.note);
 	if (in->value_bytes)
-		kwq_quota_uncharge_call(handle, in->value_bytes);
+		kwq_quota_uncharge(handle->quota, in->value_bytes);
 	in->extras.value = NULL;
 	in->extras.note = NULL;
 	in->value_bytes = 0;
@@ -141,7 +141,8 @@ int kwq_more_copy_out(const struct kwq_got_more *more, const struct kwq_batch *b
 		.group_len = more->group_len,
 		.token = more->token,
 	};
-	int err = kwq_copy_one_out(batch->extras, batch->extra_size, i, &extra, sizeof(extra));
+	int err = kwq_copy_entries_out(batch->extras, batch->extra_size, i, &extra, sizeof(extra),
+				       1);
 
 	if (!err && value && copy_to_user(to, value->bytes, value->len))
 		err = -EFAULT;
@@ -161,5 +162,5 @@ void kwq_more_end(const struct kwq_got_more *more, const struct kwq_handle *hand
 		return;
 	bytes = kwq_value_bytes(more->value);
 	kwq_value_put(more->value);
-	kwq_quota_uncharge_call(handle, bytes);
+	kwq_quota_uncharge(handle->quota, bytes);
 }

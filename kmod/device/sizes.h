@@ -37,7 +37,7 @@ KWQ_FIRST_SIZE(kwq_add_extra, 56);
 KWQ_FIRST_SIZE(kwq_got_extra, 16);
 KWQ_FIRST_SIZE(kwq_shut_down_args, 8);
 KWQ_FIRST_SIZE(kwq_drain_args, 32);
-KWQ_FIRST_SIZE(kwq_stat, 936);
+KWQ_FIRST_SIZE(kwq_stat, 944);
 KWQ_FIRST_SIZE(kwq_pause_args, 16);
 KWQ_FIRST_SIZE(kwq_resume_args, 8);
 KWQ_FIRST_SIZE(kwq_histogram, 104);
@@ -55,7 +55,7 @@ KWQ_FIRST_SIZE(kwq_board_args, 16);
 KWQ_FIRST_SIZE(kwq_tell_args, 16);
 KWQ_FIRST_SIZE(kwq_follow_args, 16);
 KWQ_FIRST_SIZE(kwq_changes_args, 96);
-KWQ_FIRST_SIZE(kwq_sync_args, 40);
+KWQ_FIRST_SIZE(kwq_sync_args, 24);
 KWQ_FIRST_SIZE(kwq_term_args, 16);
 
 #endif /* KWQ_SIZES_H */

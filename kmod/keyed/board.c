@@ -100,7 +100,7 @@ int kwq_keyed_provide_board(struct kwq_keyed *keyed)
 		return -EDQUOT;
 	board = make_board();
 	if (!board) {
-		kwq_quota_uncharge(keyed, board_bytes());
+		kwq_quota_uncharge(keyed->quota, board_bytes());
 		return -ENOMEM;
 	}
 	spin_lock_irqsave(&keyed->queue.lock, flags);
@@ -114,7 +114,7 @@ int kwq_keyed_provide_board(struct kwq_keyed *keyed)
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 	if (board) {
 		free_board(board);
-		kwq_quota_uncharge(keyed, board_bytes());
+		kwq_quota_uncharge(keyed->quota, board_bytes());
 	}
 	return 0;
 }

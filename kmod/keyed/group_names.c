@@ -176,9 +176,7 @@ void kwq_keyed_put_group(struct kwq_keyed *keyed, struct kwq_group *group)
 		return;
 	kwq_table_remove(&keyed->groups->table, &kg->by_name, kg->hash);
 	kwq_keyed_lose_bytes(keyed, kwq_keyed_group_bytes(kg->len));
-	keyed->owes |= KWQ_OWES_MEMORY;
-	kg->by_name.next = keyed->gone_groups;
-	keyed->gone_groups = &kg->by_name;
+	kwq_keyed_lose_memory(keyed, &kg->by_name);
 }
 
 /**
@@ -256,24 +254,6 @@ const struct kwq_keyed_group *kwq_keyed_group_of(const struct kwq_keyed *keyed,
 }
 
 /**
- * kwq_groups_free() - free groups that nobody uses any more
- * @gone: the first of them, linked by @by_name
- *
- * Context: process; may sleep.
- */
-void kwq_groups_free(struct kwq_node *gone)
-{
-	struct kwq_keyed_group *kg;
-
-	while (gone) {
-		kg = group_of_node(gone);
-		gone = gone->next;
-		kfree(kg);
-		cond_resched();
-	}
-}
-
-/**
  * kwq_keyed_destroy_groups() - free a queue's groups
  * @keyed: the queue; nobody uses it any more
  *
@@ -283,13 +263,12 @@ void kwq_keyed_destroy_groups(struct kwq_keyed *keyed)
 {
 	struct kwq_table *table;
 
-	kwq_groups_free(keyed->gone_groups);
 	/* NULL also in a queue that could not be created. */
 	if (!keyed->groups)
 		return;
 	table = &keyed->groups->table;
 	while (table->nr_buckets) {
-		kwq_groups_free(kwq_table_empty_last(table));
+		kwq_memory_free(kwq_table_empty_last(table));
 		cond_resched();
 	}
 	kfree(keyed->groups);

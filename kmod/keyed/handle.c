@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 #include <linux/user_namespace.h>
 #include "compat.h"
-#include "keyed.h"
+#include "hold.h"
 
 static struct kwq_handle *open_handle(struct kwq_keyed *keyed, struct kwq_keyed *front, u32 rights)
 {
@@ -200,7 +200,7 @@ static noinline int get_more(const struct kwq_handle *handle, struct kwq_keyed_i
 	/* A longer buffer has room for every key and group. */
 	if (ki->key_len + more->group_len > buffer->max_key_bytes)
 		return -EMSGSIZE;
-	if (value && !kwq_quota_charge_call(handle, kwq_value_bytes(value)))
+	if (value && !kwq_quota_charge(handle->quota, kwq_value_bytes(value)))
 		return -EDQUOT;
 	if (kg)
 		memcpy(buffer->keys + ki->key_len, kg->name, kg->len);
@@ -219,11 +219,14 @@ static int get_some_locked(struct kwq_handle *handle, struct kwq_got_buffer *buf
 {
 	struct kwq_keyed *keyed = handle->keyed;
 	struct kwq_keyed_item *ki;
-	u32 most = min(buffer->max_items, kwq_keyed_most_gets(keyed));
+	u32 most = buffer->max_items;
 	struct kwq_item *item;
 	int err = -EMSGSIZE;
 	u32 nr;
 
+	/* O8 */
+	if (unlikely(keyed->limits.aging))
+		most = min(most, kwq_core_most_gets(&keyed->queue.core));
 	buffer->keys_len = 0;
 	for (nr = 0; nr < most; nr++) {
 		item = kwq_core_peek(&keyed->queue.core, now);

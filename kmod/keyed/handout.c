@@ -17,7 +17,7 @@
  * arm it.
  */
 #include <linux/list.h>
-#include "keyed.h"
+#include "hold.h"
 
 /**
  * kwq_find_held() - find an item by its ticket
@@ -38,11 +38,6 @@ struct kwq_keyed_item *kwq_find_held(struct kwq_handle *handle, u64 ticket)
 			return kwq_handle_of(&ki->item) == handle ? ki : NULL;
 	}
 	return NULL;
-}
-
-static struct kwq_lease *first_lease(struct kwq_keyed *keyed)
-{
-	return list_first_entry_or_null(&keyed->leases, struct kwq_lease, link);
 }
 
 static void give_lease(struct kwq_keyed *keyed, struct kwq_lease *lease, ktime_t now)
@@ -134,13 +129,19 @@ void kwq_handout_abandon(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, kti
 	kwq_keyed_settle(keyed, ki, now);
 }
 
-/*
- * Notes that the holder of an item is about to lose it. The caller tells pollers once for all that
- * are lost in this hold, because each time wakes all of them (O8).
+/**
+ * kwq_handout_lose() - kwq_handout_abandon(), of which the holder has to be told
+ * @keyed: the queue; its lock held
+ * @ki: a processing item; do not touch it afterwards
+ * @now: current time
+ *
+ * The caller tells pollers once for all that are lost in this hold, because each time wakes all of
+ * them (O8).
  */
-static void note_loss(const struct kwq_keyed_item *ki)
+void kwq_handout_lose(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
 {
 	kwq_handle_of(&ki->item)->has_lost = true;
+	kwq_handout_abandon(keyed, ki, now);
 }
 
 /**
@@ -153,7 +154,7 @@ static void note_loss(const struct kwq_keyed_item *ki)
  */
 void kwq_handout_revoke(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
 {
-	note_loss(ki);
+	kwq_handle_of(&ki->item)->has_lost = true;
 	keyed->owes |= KWQ_OWES_LOSSES;
 	take_back(keyed, ki, now);
 }
@@ -171,56 +172,4 @@ void kwq_handout_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktim
 		return;
 	list_del(&kwq_lease_of(ki)->link);
 	give_lease(keyed, kwq_lease_of(ki), now);
-}
-
-/* The next item whose lease has ended, or whose holder has lost it by the end of the term. */
-static struct kwq_keyed_item *next_expired(struct kwq_keyed *keyed, ktime_t now)
-{
-	struct kwq_lease *lease = first_lease(keyed);
-	struct kwq_core *core = &keyed->queue.core;
-	struct kwq_item *item;
-
-	if (lease && lease->expires <= now) {
-		keyed->expired++;
-		return lease->ki;
-	}
-	item = kwq_core_term_is_over(core) ? kwq_core_first_processing(core) : NULL;
-	return item ? kwq_keyed_item_of(item) : NULL;
-}
-
-/**
- * kwq_handouts_expire() - take back items whose leases are over, or all after the term (O3, Q20)
- * @keyed: the queue; its lock held
- * @now: current time
- *
- * Takes back KWQ_READY_PER_HOLD items at most.
- *
- * Return: true if there may be more.
- */
-bool kwq_handouts_expire(struct kwq_keyed *keyed, ktime_t now)
-{
-	struct kwq_keyed_item *ki;
-	struct kwq_lease *lease;
-	ktime_t end;
-	int n;
-
-	lockdep_assert_held(&keyed->queue.lock);
-	kwq_term_end_locked(keyed, now);
-	for (n = 0; n < KWQ_READY_PER_HOLD; n++) {
-		ki = next_expired(keyed, now);
-		if (!ki)
-			break;
-		note_loss(ki);
-		kwq_handout_abandon(keyed, ki, now);
-	}
-	if (n)
-		kwq_tell_pollers_locked(&keyed->queue, EPOLLPRI);
-	if (n == KWQ_READY_PER_HOLD)
-		return true;
-	lease = first_lease(keyed);
-	end = lease ? lease->expires : KTIME_MAX;
-	if (keyed->queue.core.paused & KWQ_TERM_RUNS)
-		end = min(end, keyed->term);
-	kwq_set_lease_end_locked(&keyed->queue, end);
-	return false;
 }

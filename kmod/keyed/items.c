@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Items of keys: allocated, counted, freed.
+ * Items of keys: allocated, remembered, freed.
  *
  * All this happens under the queue's lock, except slow work and allocations. Keys are hashed
  * before, new items are charged and allocated before, and old items are freed and uncharged
@@ -14,7 +14,6 @@
 #include <linux/cache.h>
 #include <linux/err.h>
 #include <linux/init.h>
-#include <linux/overflow.h>
 #include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/siphash.h>
@@ -67,78 +66,6 @@ static hsiphash_key_t second_secret __ro_after_init;
 /* Secret and odd. */
 u64 kwq_ticket_factors[2] __ro_after_init;
 
-/* For each charged object the kernel stores which cgroup it is charged to. */
-#define CHARGE_SIZE	(IS_ENABLED(CONFIG_MEMCG) * sizeof(void *) *	\
-			 (1 + IS_ENABLED(CONFIG_MEM_ALLOC_PROFILING)))
-
-/*
- * Bytes that a slab cache uses for an object: its share of a page, and of the array with
- * the cgroups of that page's objects. Caches with several pages per slab waste no more than
- * this. The red zones of a debugging kernel are not counted.
- */
-static u32 bytes_in_slab(size_t size)
-{
-	size_t nr = PAGE_SIZE / size;
-
-	return DIV_ROUND_UP(PAGE_SIZE + kmalloc_size_roundup(nr * CHARGE_SIZE), nr);
-}
-
-/**
- * kwq_bytes_of_kmalloc() - bytes that kmalloc() uses
- * @size: size of the request
- *
- * Return: the number of bytes.
- */
-u32 kwq_bytes_of_kmalloc(size_t size)
-{
-	size_t bytes = kmalloc_size_roundup(size);
-
-	/* Only objects whose size is a power of two fill a page without waste. */
-	if (!is_power_of_2(bytes) && bytes < PAGE_SIZE)
-		bytes = DIV_ROUND_UP(PAGE_SIZE, PAGE_SIZE / bytes);
-	return bytes + CHARGE_SIZE;
-}
-
-/**
- * kwq_keyed_own_bytes() - memory of a queue without items
- * @name: the queue's name
- *
- * Return: the number of bytes.
- */
-u64 kwq_keyed_own_bytes(const char *name)
-{
-	return kwq_bytes_of_kmalloc(sizeof(struct kwq_keyed)) +
-	       kwq_bytes_of_kmalloc(sizeof(struct kwq_table_top)) +
-	       kwq_bytes_of_kmalloc(sizeof(struct kwq_rate_limiter)) +
-	       (*name ? kwq_bytes_of_kmalloc(strlen(name) + 1) : 0);
-}
-
-/**
- * kwq_keyed_count_limiters() - count the memory of the limiters' pauses
- * @keyed: the queue; it was just configured
- *
- * The quota cannot refuse these bytes. They are few compared with the queue itself.
- */
-void kwq_keyed_count_limiters(struct kwq_keyed *keyed)
-{
-	const struct kwq_rate_limiter *limiter;
-	unsigned long flags;
-	u32 bytes, before;
-
-	spin_lock_irqsave(&keyed->queue.lock, flags);
-	limiter = keyed->queue.core.limiter;
-	bytes = kwq_bytes_of_kmalloc(struct_size(limiter, pauses,
-						 limiter->first[KWQ_LIMITERS_MAX])) -
-		kwq_bytes_of_kmalloc(sizeof(*limiter));
-	before = keyed->limiter_bytes;
-	keyed->limiter_bytes = bytes;
-	keyed->own_bytes += bytes;
-	keyed->own_bytes -= before;
-	spin_unlock_irqrestore(&keyed->queue.lock, flags);
-	kwq_quota_charge_anyway(keyed, bytes);
-	kwq_quota_uncharge(keyed, before);
-}
-
 /**
  * kwq_items_register() - create the caches of items, and choose the secrets
  *
@@ -158,7 +85,7 @@ int __init kwq_items_register(void)
 	kwq_ticket_factors[1] = get_random_u64() | 1;
 	for (kind = 0; kind < KWQ_ITEM_KINDS; kind++) {
 		size = bytes_before[kind] + SMALL_SIZE;
-		small_bytes[kind] = bytes_in_slab(ALIGN(size, ARCH_SLAB_MINALIGN));
+		small_bytes[kind] = kwq_bytes_in_slab(ALIGN(size, ARCH_SLAB_MINALIGN));
 		small_items[kind] = kmem_cache_create(cache_names[kind], size, 0,
 						      SLAB_ACCOUNT, NULL);
 		if (!small_items[kind]) {
@@ -201,61 +128,6 @@ u32 kwq_key_second_hash(const struct kwq_keyed_item *ki)
 	return hsiphash(ki->key, ki->key_len, &second_secret);
 }
 
-static size_t item_size(const struct kwq_keyed *keyed, u32 key_len)
-{
-	size_t size = keyed->size_before + struct_size_t(struct kwq_keyed_item, key, key_len);
-
-	if (!keyed->limits.lease && !keyed->limits.values)
-		return size;
-	size = ALIGN(size, __alignof__(struct kwq_lease));
-	if (keyed->limits.lease)
-		size += sizeof(struct kwq_lease);
-	if (keyed->limits.values)
-		size += KWQ_SLOTS * sizeof(struct kwq_value *);
-	return size;
-}
-
-static bool is_small(const struct kwq_keyed *keyed, u32 key_len)
-{
-	return key_len <= keyed->small_key_max;
-}
-
-/**
- * kwq_item_bytes() - bytes that the allocator uses for an item
- * @keyed: its queue
- * @key_len: length of its key
- *
- * Return: the number, without its value and its note.
- */
-u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len)
-{
-	if (is_small(keyed, key_len))
-		return keyed->small_bytes;
-	return kwq_bytes_of_kmalloc(item_size(keyed, key_len));
-}
-
-/**
- * kwq_value_bytes() - bytes that the allocator uses for a value
- * @value: the value, or NULL
- *
- * Return: the number of bytes.
- */
-u32 kwq_value_bytes(const struct kwq_value *value)
-{
-	return value ? kwq_bytes_of_kmalloc(struct_size(value, bytes, value->len)) : 0;
-}
-
-/**
- * kwq_extras_bytes() - bytes that the allocator uses for the value and the note of an entry
- * @extras: what the entry brings
- *
- * Return: the number of bytes.
- */
-u32 kwq_extras_bytes(const struct kwq_extras *extras)
-{
-	return kwq_value_bytes(extras->value) + kwq_value_bytes(extras->note);
-}
-
 static struct kwq_keyed_item *item_of(struct kwq_node *node)
 {
 	return container_of(node, struct kwq_keyed_item, by_key);
@@ -272,7 +144,7 @@ static noinline void free_many(const struct kwq_keyed *keyed, struct kwq_node *n
 	while (node) {
 		ki = item_of(node);
 		node = node->next;
-		if (!is_small(keyed, ki->key_len)) {
+		if (!kwq_item_is_small(keyed, ki->key_len)) {
 			kfree((void *)ki - before);
 			/*
 			 * O8: leases that expired after a shut down may have left very many
@@ -294,7 +166,7 @@ static noinline void free_many(const struct kwq_keyed *keyed, struct kwq_node *n
 
 static void free_items(const struct kwq_keyed *keyed, struct kwq_node *node)
 {
-	if (node && !node->next && is_small(keyed, item_of(node)->key_len))
+	if (node && !node->next && kwq_item_is_small(keyed, item_of(node)->key_len))
 		kmem_cache_free(cache_of(keyed), (void *)item_of(node) - keyed->size_before);
 	else if (node)
 		free_many(keyed, node);
@@ -320,7 +192,7 @@ static void put_in_stock(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 {
 	struct kwq_keyed_item *ki = small + keyed->size_before;
 
-	/* kwq_stock_free() calls is_small() on it. */
+	/* kwq_stock_free() calls kwq_item_is_small() on it. */
 	ki->key_len = 0;
 	ki->by_key.next = stock->small;
 	stock->small = &ki->by_key;
@@ -332,7 +204,7 @@ static void put_in_stock(struct kwq_stock *stock, const struct kwq_keyed *keyed,
  */
 static u64 bytes_to_drop(const struct kwq_keyed *keyed, u64 bytes)
 {
-	return keyed->changes ? U64_MAX : kwq_quota_missing(keyed, bytes);
+	return keyed->changes ? U64_MAX : kwq_quota_missing(keyed->quota, bytes);
 }
 
 /**
@@ -349,7 +221,7 @@ bool kwq_keyed_charge(struct kwq_keyed *keyed, u64 bytes)
 {
 	u64 missing;
 
-	while (!kwq_quota_charge(keyed, bytes)) {
+	while (!kwq_quota_charge(keyed->quota, bytes)) {
 		missing = bytes_to_drop(keyed, bytes);
 		/* data_race(): only a guess; nothing is dropped but what is there */
 		if (missing && missing <= data_race(keyed->bytes_remembered))
@@ -388,19 +260,19 @@ static noinline void fill_with_many(struct kwq_stock *stock, struct kwq_keyed *k
 	u32 got, i;
 
 	nr = min_t(u32, nr, STOCK_MAX);
-	if (!kwq_quota_charge(keyed, nr * keyed->small_bytes))
+	if (!kwq_quota_charge(keyed->quota, nr * keyed->small_bytes))
 		return;
 	got = kwq_alloc_bulk(cache_of(keyed), GFP_KERNEL, nr, small);
 	for (i = got; i--;)
 		put_in_stock(stock, keyed, small[i]);
 	if (got < nr)
-		kwq_quota_uncharge(keyed, (nr - got) * keyed->small_bytes);
+		kwq_quota_uncharge(keyed->quota, (nr - got) * keyed->small_bytes);
 }
 
 static bool has_item(const struct kwq_keyed *keyed, const struct kwq_stock *stock,
 		     u32 key_len)
 {
-	if (is_small(keyed, key_len))
+	if (kwq_item_is_small(keyed, key_len))
 		return stock->small;
 	return stock->large && stock->large_len == key_len;
 }
@@ -408,7 +280,7 @@ static bool has_item(const struct kwq_keyed *keyed, const struct kwq_stock *stoc
 static bool alloc_large(struct kwq_stock *stock, const struct kwq_keyed *keyed, u32 key_len)
 {
 	stock->large_len = key_len;
-	stock->large = kmalloc(item_size(keyed, key_len), GFP_KERNEL_ACCOUNT);
+	stock->large = kmalloc(kwq_item_size(keyed, key_len), GFP_KERNEL_ACCOUNT);
 	return stock->large;
 }
 
@@ -416,7 +288,7 @@ static bool alloc_item(struct kwq_stock *stock, const struct kwq_keyed *keyed, u
 {
 	void *small;
 
-	if (!is_small(keyed, key_len))
+	if (!kwq_item_is_small(keyed, key_len))
 		return alloc_large(stock, keyed, key_len);
 	small = kmem_cache_alloc(cache_of(keyed), GFP_KERNEL);
 	if (small)
@@ -431,11 +303,11 @@ static bool alloc_charged(struct kwq_stock *stock, struct kwq_keyed *keyed,
 	bool ret = true;
 
 	if (stock->wants_item && !alloc_item(stock, keyed, key->len)) {
-		kwq_quota_uncharge(keyed, kwq_item_bytes(keyed, key->len));
+		kwq_quota_uncharge(keyed->quota, kwq_item_bytes(keyed, key->len));
 		ret = false;
 	}
 	if (stock->wants_group && !kwq_stock_fill_group(stock, &extras->group)) {
-		kwq_quota_uncharge(keyed, kwq_keyed_group_bytes(extras->group.len));
+		kwq_quota_uncharge(keyed->quota, kwq_keyed_group_bytes(extras->group.len));
 		ret = false;
 	}
 	if (stock->wants_value)
@@ -475,7 +347,7 @@ int kwq_stock_fill(struct kwq_stock *stock, struct kwq_keyed *keyed, const struc
 	/* It was for another key, or for another group. */
 	if ((stock->wants_item && stock->large) || (stock->wants_group && stock->group))
 		kwq_stock_free(stock, keyed);
-	if (stock->wants_item && nr > 1 && is_small(keyed, key->len))
+	if (stock->wants_item && nr > 1 && kwq_item_is_small(keyed, key->len))
 		fill_with_many(stock, keyed, nr);
 	if (has_item(keyed, stock, key->len))
 		stock->wants_item = false;
@@ -527,7 +399,7 @@ noinline void kwq_stock_free(struct kwq_stock *stock, struct kwq_keyed *keyed)
 	stock->large = NULL;
 	stock->group = NULL;
 	stock->value_bytes = 0;
-	kwq_quota_uncharge(keyed, bytes);
+	kwq_quota_uncharge(keyed->quota, bytes);
 }
 
 /**
@@ -548,13 +420,13 @@ inline void kwq_stock_begin(struct kwq_stock *stock, struct kwq_keyed *keyed,
 	/* data_race(): only a guess */
 	stock->wants_item = data_race(keyed->expects_new);
 	stock->wants_value = extras && (extras->value || extras->note);
-	if (nr > 1 && stock->wants_item && is_small(keyed, key->len)) {
+	if (nr > 1 && stock->wants_item && kwq_item_is_small(keyed, key->len)) {
 		fill_with_many(stock, keyed, nr);
 		return;
 	}
 	bytes = wanted_bytes(stock, keyed, key, extras);
 	/* Counts are not dropped for a guess. */
-	if (bytes && kwq_quota_charge(keyed, bytes))
+	if (bytes && kwq_quota_charge(keyed->quota, bytes))
 		alloc_charged(stock, keyed, key, extras);
 }
 
@@ -579,50 +451,13 @@ static struct kwq_keyed_item *take_item(struct kwq_keyed *keyed,
 	void *large = stock->large;
 	struct kwq_node *node;
 
-	if (unlikely(!is_small(keyed, key_len))) {
+	if (unlikely(!kwq_item_is_small(keyed, key_len))) {
 		stock->large = NULL;
 		return large + keyed->size_before;
 	}
 	node = stock->small;
 	stock->small = node->next;
 	return item_of(node);
-}
-
-VISIBLE_IF_KUNIT void *kwq_new_page(gfp_t gfp)
-{
-	KUNIT_STATIC_STUB_REDIRECT(kwq_new_page, gfp);
-	return (void *)get_zeroed_page(gfp);
-}
-
-/**
- * kwq_keyed_new_page() - get a page for a table of a queue
- * @keyed: the queue; its lock held
- *
- * A quota does not refuse it, because with fewer buckets every walk under the lock would be longer.
- *
- * Return: the page; NULL without memory.
- */
-void *kwq_keyed_new_page(struct kwq_keyed *keyed)
-{
-	void *page = kwq_new_page(GFP_NOWAIT | __GFP_ACCOUNT | __GFP_NOWARN);
-
-	if (page) {
-		keyed->own_bytes += PAGE_SIZE;
-		kwq_quota_charge_anyway(keyed, PAGE_SIZE);
-	}
-	return page;
-}
-
-/**
- * kwq_keyed_free_page() - take a page back from a table of a queue
- * @keyed: the queue; its lock held, or nobody else uses it
- * @page: the page. The unlock gives its bytes back
- */
-void kwq_keyed_free_page(struct kwq_keyed *keyed, void *page)
-{
-	free_page((unsigned long)page);
-	keyed->own_bytes -= PAGE_SIZE;
-	keyed->gone_bytes += PAGE_SIZE;
 }
 
 static u32 hash_of_key(const struct kwq_node *node)
@@ -666,7 +501,8 @@ int kwq_keyed_init_items(struct kwq_keyed *keyed)
 	keyed->small_bytes = small_bytes[kwq_item_kind(keyed)];
 	keyed->size_before = bytes_before[kwq_item_kind(keyed)];
 	/* With a lease and slots of values there is no room left, and every item is a large one. */
-	keyed->small_key_max = max_t(int, SMALL_SIZE + keyed->size_before - item_size(keyed, 0), 0);
+	keyed->small_key_max = max_t(int, 0, SMALL_SIZE + keyed->size_before -
+				     kwq_item_size(keyed, 0));
 	INIT_LIST_HEAD(&keyed->remembered);
 	init_waitqueue_head(&keyed->adders);
 	init_waitqueue_func_entry(&keyed->in_quota, kwq_quota_tell_pollers);
@@ -684,12 +520,11 @@ void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
 {
 	/* Items that the timer ended and no worker has freed. */
 	free_items(keyed, keyed->gone);
-	kwq_values_free(keyed->gone_values);
+	kwq_memory_free(keyed->gone_memory);
 	while (keyed->table.nr_buckets) {
 		free_in_table(keyed, kwq_table_empty_last(&keyed->table));
 		cond_resched();
 	}
-	kwq_keyed_free_board(keyed);
 	kfree(keyed->changes);
 	kfree(keyed->table.top);
 	kwq_keyed_destroy_groups(keyed);
@@ -769,7 +604,7 @@ static bool has_to_go(const struct kwq_keyed *keyed, const struct kwq_keyed_item
 	if (!kwq_core_num_requeues(&keyed->queue.core, &ki->item, now))
 		return true;
 	/* While memory is short, they become no more. But the new one itself stays. */
-	return !n && kwq_quota_is_short(keyed) &&
+	return !n && kwq_quota_is_short(keyed->quota) &&
 	       !list_is_last(&ki->remembered, &keyed->remembered);
 }
 
@@ -805,46 +640,10 @@ static noinline void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki
 	keyed->bytes_remembered += kwq_item_bytes(keyed, ki->key_len);
 	ki->is_remembered = true;
 	smp_mb(); /* pairs with smp_mb() in kwq_quota_refuser(), which has set that it was wanted */
-	if (unlikely(!keyed->changes && kwq_quota_is_wanted(keyed)))
+	if (unlikely(!keyed->changes && kwq_quota_is_wanted(keyed->quota)))
 		discard(keyed, ki);
 	else
 		discard_old_ones(keyed, now);
-}
-
-/**
- * kwq_keyed_has_room_for() - do the limits of a queue allow more
- * @keyed: the queue; its lock held
- * @nr: number of items
- * @bytes: bytes of these items, as the allocator rounds them up
- *
- * Return: true if so.
- */
-bool kwq_keyed_has_room_for(const struct kwq_keyed *keyed, u32 nr, u64 bytes)
-{
-	lockdep_assert_held(&keyed->queue.lock);
-	return (!nr || keyed->nr_items - keyed->nr_remembered + (u64)nr <=
-		keyed->limits.max_items) &&
-	       (!bytes || keyed->nr_bytes - keyed->bytes_remembered + bytes <=
-		keyed->limits.max_bytes);
-}
-
-/**
- * kwq_keyed_find_room() - is there room for all that an add needs (O4)
- * @keyed: the queue; its lock held
- * @need: what it needs
- * @stock: out: what was refused
- *
- * Return: 0; -ENOSPC: the queue is full.
- */
-int kwq_keyed_find_room(struct kwq_keyed *keyed, const struct kwq_need *need,
-			struct kwq_stock *stock)
-{
-	if (likely(kwq_keyed_has_room_for(keyed, need->items, need->bytes)))
-		return 0;
-	stock->never_fits = need->all > keyed->limits.max_bytes;
-	/* An edge-triggered poller was refused, and expects the next edge. */
-	keyed->owes |= KWQ_OWES_ROOM;
-	return -ENOSPC;
 }
 
 /* Would an add of a new, short key find room? */
@@ -894,30 +693,6 @@ static inline void finish_insert(struct kwq_keyed *keyed, struct kwq_keyed_item 
 		kwq_member_of(ki)->group = NULL;
 	if (keyed->limits.values)
 		memset(kwq_value_slot(keyed, ki), 0, KWQ_SLOTS * sizeof(struct kwq_value *));
-}
-
-/**
- * kwq_keyed_room_for_key() - is there room for the item of a new key
- * @keyed: the queue; its lock held
- * @key: the key
- * @stock: memory for the item
- *
- * Return: 0, or an error with nothing changed:
- * - -EAGAIN: call kwq_stock_fill() and try again.
- * - -ENOMEM: too many keys have a similar hash.
- * - -ENOSPC: the queue is full.
- */
-inline int kwq_keyed_room_for_key(struct kwq_keyed *keyed, const struct kwq_key *key,
-				  struct kwq_stock *stock)
-{
-	u32 size = kwq_item_bytes(keyed, key->len);
-	const struct kwq_need need = { .items = 1, .bytes = size, .all = size };
-
-	if (unlikely(kwq_keyed_find_room(keyed, &need, stock)))
-		return -ENOSPC;
-	if (kwq_keyed_lacks_item(keyed, stock, key->len))
-		return -EAGAIN;
-	return kwq_table_is_full(&keyed->table, key->hash) ? -ENOMEM : 0;
 }
 
 /**
@@ -1013,23 +788,24 @@ static __always_inline void unlock_and_free(struct kwq_keyed *keyed, unsigned lo
 	if (gone)
 		free_items(keyed, gone);
 	if (bytes)
-		kwq_quota_uncharge(keyed, bytes);
+		kwq_quota_uncharge(keyed->quota, bytes);
 }
 
 /* unlock_and_free() of a queue that owes something. */
 static noinline void pay_and_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock)
 {
-	struct kwq_value *values = keyed->gone_values;
-	struct kwq_node *groups = keyed->gone_groups;
+	struct kwq_node *memory = keyed->gone_memory;
 	u64 bytes;
 
 	if (keyed->owes & KWQ_OWES_ROOM)
 		tell_room(keyed);
-	if (kwq_keyed_may_tell_adders(keyed))
-		kwq_tell_adders_locked(keyed);
-	keyed->gone_values = NULL;
-	keyed->gone_groups = NULL;
+	/* This wakes the first one that finds room: see room.c. */
+	if (kwq_keyed_may_tell_adders(keyed)) {
+		keyed->adders_may_fit = false;
+		wake_up(&keyed->adders);
+	}
+	keyed->gone_memory = NULL;
 	if (keyed->owes & KWQ_OWES_LOSSES)
 		kwq_tell_pollers_locked(&keyed->queue, EPOLLPRI);
 	keyed->owes &= ~(KWQ_OWES_MEMORY | KWQ_OWES_LOSSES);
@@ -1037,10 +813,9 @@ static noinline void pay_and_unlock(struct kwq_keyed *keyed, unsigned long flags
 	bytes = keyed->gone_bytes;
 	keyed->gone_bytes = 0;
 	unlock_and_free(keyed, flags);
-	kwq_values_free(values);
-	kwq_groups_free(groups);
+	kwq_memory_free(memory);
 	if (bytes)
-		kwq_quota_uncharge(keyed, bytes);
+		kwq_quota_uncharge(keyed->quota, bytes);
 }
 
 /**

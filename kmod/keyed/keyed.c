@@ -9,31 +9,8 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/uidgid.h>
-#include "keyed.h"
+#include "hold.h"
 #include "queue/trace.h"
-
-/* Adds a key that has no item yet. */
-static int add_new(struct kwq_keyed *keyed, const struct kwq_key *key,
-		   const struct kwq_add_options *options, ktime_t now,
-		   struct kwq_stock *stock)
-{
-	struct kwq_keyed_item *ki;
-	int ret;
-
-	keyed->expects_new = true;
-	if (options->flags & KWQ_ADD_KICK)
-		return -ENOENT;
-	/* Before -ENOSPC: a queue that is shut down and full reports the shut down. */
-	if (keyed->queue.core.shut_down)
-		return -ESHUTDOWN;
-	ret = kwq_keyed_room_for_key(keyed, key, stock);
-	if (unlikely(ret))
-		return ret;
-	ki = kwq_keyed_insert(keyed, key, stock);
-	ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
-	kwq_keyed_settle(keyed, ki, now);
-	return ret;
-}
 
 /*
  * L10: does an item need a place within the queue's limits? A remembered one has none. An idle one
@@ -49,64 +26,6 @@ static bool needs_place(const struct kwq_keyed *keyed, const struct kwq_keyed_it
 		keyed->nr_bytes - keyed->bytes_remembered > keyed->limits.max_bytes);
 }
 
-/* Once it is added, an idle item counts towards the queue's limits again. */
-static noinline int room_for_idle(struct kwq_keyed *keyed, const struct kwq_keyed_item *ki,
-				  const struct kwq_add_options *options, struct kwq_stock *stock)
-{
-	u32 size = kwq_item_bytes(keyed, ki->key_len);
-	const struct kwq_need need = { .items = 1, .bytes = size, .all = size };
-
-	/* The core refuses these, and its errors come before a lack of room. */
-	if (options->flags & KWQ_ADD_KICK || keyed->queue.core.shut_down)
-		return 0;
-	return needs_place(keyed, ki) ? kwq_keyed_find_room(keyed, &need, stock) : 0;
-}
-
-/**
- * kwq_keyed_add_locked() - add a key
- * @keyed: the queue; its lock held
- * @key: the key, with its hash
- * @options: the options, checked by kwq_check_add()
- * @now: current time
- * @stock: memory for a new item
- *
- * Return: as kwq_add_with(). With nothing changed also -EAGAIN (call kwq_stock_fill() and try
- * again), -ENOMEM or -ENOSPC.
- */
-int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
-			 const struct kwq_add_options *options, ktime_t now,
-			 struct kwq_stock *stock)
-{
-	struct kwq_keyed_item *ki = kwq_keyed_find(keyed, key);
-	bool ends_token;
-	int ret;
-
-	if (!ki)
-		return add_new(keyed, key, options, now, stock);
-	keyed->expects_new = false;
-	if (unlikely(kwq_item_is_idle(&ki->item))) {
-		ret = room_for_idle(keyed, ki, options, stock);
-		if (ret)
-			return ret;
-	}
-	ends_token = kwq_keyed_ends_token(keyed, ki);
-	ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
-	if (ret < 0)
-		return ret;
-	if (unlikely(ends_token))
-		kwq_set_token(keyed, ki, 0);
-	if (options->flags || (ret != KWQ_COALESCED && ret != KWQ_DIRTY)) {
-		kwq_keyed_settle(keyed, ki, now);
-		return ret;
-	}
-	/* An add without options that coalesced has changed nothing but a count. */
-	if (unlikely(keyed->changes))
-		ki->is_added = true;
-	if (keyed->board)
-		kwq_board_post(keyed, ki, ret);
-	return ret;
-}
-
 /* A restore that only brings the count of a key (L10, U8). */
 static bool only_remembers(const struct kwq_add_options *options)
 {
@@ -115,19 +34,23 @@ static bool only_remembers(const struct kwq_add_options *options)
 
 /*
  * An add needs the item of a new key, the rest of a longer value or note, a new group. @ki is NULL
- * for a new key.
+ * for a new key, and @extras without any.
  */
-static struct kwq_need need_of(struct kwq_keyed *keyed, const struct kwq_key *key,
-			       struct kwq_keyed_item *ki, const struct kwq_add_options *options,
-			       const struct kwq_extras *extras)
+static __always_inline struct kwq_need need_of(struct kwq_keyed *keyed, const struct kwq_key *key,
+					       struct kwq_keyed_item *ki,
+					       const struct kwq_add_options *options,
+					       const struct kwq_extras *extras)
 {
 	struct kwq_need need = { .all = kwq_item_bytes(keyed, key->len) };
 	u32 group;
 
+	/* Once it is added, an idle item counts towards the queue's limits again. */
 	if ((!ki || needs_place(keyed, ki)) && !only_remembers(options)) {
 		need.items = 1;
 		need.bytes = need.all;
 	}
+	if (!extras)
+		return need;
 	if (extras->flags & KWQ_ADD_GROUP && extras->group.len) {
 		group = kwq_keyed_group_bytes(extras->group.len);
 		need.all += group;
@@ -150,25 +73,11 @@ static bool is_full_of_both(const struct kwq_keyed *keyed, u32 size)
 	       (keyed->nr_bytes + size) / 2 > keyed->limits.max_bytes;
 }
 
-/* Is there room for all that an add needs? So an add that lacks one of them changes nothing. */
-static int room_for(struct kwq_keyed *keyed, const struct kwq_key *key, struct kwq_keyed_item *ki,
-		    const struct kwq_add_options *options, const struct kwq_extras *extras,
-		    struct kwq_stock *stock)
-{
-	struct kwq_need need = need_of(keyed, key, ki, options, extras);
-
-	if (!ki && only_remembers(options) && is_full_of_both(keyed, need.all)) {
-		stock->never_fits = false;
-		return -ENOSPC;
-	}
-	return kwq_keyed_find_room(keyed, &need, stock);
-}
-
 /**
  * kwq_keyed_fits_locked() - would an add find room in the queue now
  * @keyed: the queue; its lock held
  * @key: the key, with its hash
- * @extras: what the add brings; @extras->found is filled in
+ * @extras: what the add brings, whose @found is filled in; NULL if it has none
  *
  * Return: true if so.
  */
@@ -178,7 +87,7 @@ bool kwq_keyed_fits_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	static const struct kwq_add_options plain;
 	struct kwq_need need;
 
-	if (extras->flags & KWQ_ADD_GROUP)
+	if (extras && extras->flags & KWQ_ADD_GROUP)
 		kwq_keyed_find_group(keyed, extras);
 	need = need_of(keyed, key, kwq_keyed_find(keyed, key), &plain, extras);
 	return kwq_keyed_has_room_for(keyed, need.items, need.bytes);
@@ -195,45 +104,73 @@ static bool brings_values(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 }
 
 /* Does an add lack anything that has to be allocated or charged without the lock? */
-static bool lacks_memory(struct kwq_keyed *keyed, const struct kwq_key *key,
-			 struct kwq_keyed_item *ki, const struct kwq_extras *extras,
-			 struct kwq_stock *stock)
+static __always_inline bool lacks_memory(struct kwq_keyed *keyed, const struct kwq_key *key,
+					 struct kwq_keyed_item *ki,
+					 const struct kwq_extras *extras, struct kwq_stock *stock)
 {
-	bool ret;
+	bool ret = false;
 
 	stock->wants_item = false;
-	stock->wants_value = !stock->value_bytes && brings_values(keyed, ki, extras);
-	ret = stock->wants_value;
 	if (!ki)
-		ret |= kwq_keyed_lacks_item(keyed, stock, key->len);
+		ret = kwq_keyed_lacks_item(keyed, stock, key->len);
+	if (!extras)
+		return ret;
+	stock->wants_value = !stock->value_bytes && brings_values(keyed, ki, extras);
+	ret |= stock->wants_value;
 	if (extras->flags & KWQ_ADD_GROUP)
 		ret |= kwq_keyed_lacks_group(keyed, extras, stock);
 	return ret;
 }
 
-static int add_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-		     const struct kwq_add_options *options, struct kwq_extras *extras,
-		     ktime_t now, struct kwq_stock *stock)
+/* Before a lack of room, which would make an adder wait that can never succeed. */
+static noinline int check_add_extras(struct kwq_keyed *keyed, struct kwq_extras *extras)
 {
-	bool ends_token = kwq_keyed_ends_token(keyed, ki);
-	int ret;
+	if (extras->flags & (KWQ_ADD_VALUE | KWQ_ADD_NOTE) && !keyed->limits.values)
+		return -EOPNOTSUPP;
+	if (!(extras->flags & KWQ_ADD_GROUP))
+		return 0;
+	if (!keyed->limits.groups)
+		return -EOPNOTSUPP;
+	kwq_keyed_find_group(keyed, extras);
+	return !extras->found && extras->group.len &&
+	       kwq_table_is_full(&keyed->groups->table, extras->group.hash) ? -ENOMEM : 0;
+}
 
-	if (extras->flags & KWQ_ADD_VALUE && kwq_keyed_keeps_value(keyed, ki, extras))
-		extras->flags &= ~KWQ_ADD_VALUE;
-	ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
-	if (ret < 0)
-		return ret;
-	kwq_keyed_set_values(keyed, ki, extras, stock);
-	if (extras->flags & KWQ_ADD_TOKEN)
-		kwq_set_token(keyed, ki, extras->token);
-	else if (unlikely(ends_token))
-		kwq_set_token(keyed, ki, 0);
-	return ret;
+/*
+ * May an add go on, and is there all that it needs, so that it cannot fail any more? If not, it
+ * changes nothing. @ki is NULL for a new key; else it is idle, or the add has extras.
+ */
+static __always_inline int prepare(struct kwq_keyed *keyed, const struct kwq_key *key,
+				   struct kwq_keyed_item *ki,
+				   const struct kwq_add_options *options,
+				   struct kwq_extras *extras, struct kwq_stock *stock)
+{
+	struct kwq_need need;
+	int err;
+
+	if (options->flags & KWQ_ADD_KICK && !(ki && kwq_item_is_dead(&ki->item)))
+		return -ENOENT;
+	/* Before -ENOSPC: a queue that is shut down and full reports the shut down. */
+	if (keyed->queue.core.shut_down)
+		return -ESHUTDOWN;
+	err = extras ? check_add_extras(keyed, extras) : 0;
+	if (err)
+		return err;
+	if (!ki && kwq_table_is_full(&keyed->table, key->hash))
+		return -ENOMEM;
+	need = need_of(keyed, key, ki, options, extras);
+	if (!ki && only_remembers(options) && is_full_of_both(keyed, need.all)) {
+		stock->never_fits = false;
+		return -ENOSPC;
+	}
+	if (unlikely(kwq_keyed_find_room(keyed, &need, stock)))
+		return -ENOSPC;
+	return lacks_memory(keyed, key, ki, extras, stock) ? -EAGAIN : 0;
 }
 
 /* Q16: adds an item, and moves it to a group, or out of its group. */
 static int add_to_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-			const struct kwq_add_options *options, struct kwq_extras *extras,
+			const struct kwq_add_options *options, const struct kwq_extras *extras,
 			ktime_t now, struct kwq_stock *stock)
 {
 	struct kwq_group *before = kwq_member_of(ki)->group, *unused;
@@ -243,7 +180,7 @@ static int add_to_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 	moving.flags |= KWQ_ADD_GROUP;
 	if (extras->group.len)
 		moving.group = kwq_keyed_get_group(keyed, extras, stock);
-	ret = add_value(keyed, ki, &moving, extras, now, stock);
+	ret = kwq_add_locked(&keyed->queue, &ki->item, &moving, now);
 	/* The item uses the group to which it belongs. A refused add has not moved it. */
 	unused = kwq_member_of(ki)->group == moving.group ? before : moving.group;
 	if (unused)
@@ -251,56 +188,69 @@ static int add_to_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 	return ret;
 }
 
+static noinline int add_with_extras(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+				    const struct kwq_add_options *options,
+				    struct kwq_extras *extras, ktime_t now,
+				    struct kwq_stock *stock)
+{
+	int ret;
+
+	if (extras->flags & KWQ_ADD_VALUE && kwq_keyed_keeps_value(keyed, ki, extras))
+		extras->flags &= ~KWQ_ADD_VALUE;
+	ret = extras->flags & KWQ_ADD_GROUP ?
+	      add_to_group(keyed, ki, options, extras, now, stock) :
+	      kwq_add_locked(&keyed->queue, &ki->item, options, now);
+	if (ret >= 0)
+		kwq_keyed_set_values(keyed, ki, extras, stock);
+	return ret;
+}
+
 /**
- * kwq_keyed_add_with_locked() - add a key and what the add brings (Q16, Q18)
+ * kwq_keyed_add_locked() - add a key, and what the add brings (Q16, Q18)
  * @keyed: the queue; its lock held
  * @key: the key, with its hash
  * @options: the options, checked by kwq_check_add()
- * @extras: what the add brings
+ * @extras: what the add brings; NULL if it has none
  * @now: current time
  * @stock: memory for a new item and a new group
  *
- * Return: as kwq_keyed_add_locked(). With nothing changed also -EOPNOTSUPP: the queue has no values
- * or no groups.
+ * Return: as kwq_add_with(). With nothing changed also -EAGAIN (call kwq_stock_fill() and try
+ * again), -ENOMEM (too many keys or groups have a similar hash), -ENOSPC, or -EOPNOTSUPP (the queue
+ * has no values or no groups).
  */
-int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
-			      const struct kwq_add_options *options,
-			      struct kwq_extras *extras, ktime_t now,
-			      struct kwq_stock *stock)
+int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
+			 const struct kwq_add_options *options, struct kwq_extras *extras,
+			 ktime_t now, struct kwq_stock *stock)
 {
 	struct kwq_keyed_item *ki = kwq_keyed_find(keyed, key);
 	int ret;
 
 	keyed->expects_new = !ki;
-	/* Before a lack of room: first what an add without extras returns. */
-	if (options->flags & KWQ_ADD_KICK && !(ki && kwq_item_is_dead(&ki->item)))
-		return -ENOENT;
-	if (keyed->queue.core.shut_down)
-		return -ESHUTDOWN;
-	/* Also before a lack of room, which would make an adder wait that can never succeed. */
-	if (extras->flags & (KWQ_ADD_VALUE | KWQ_ADD_NOTE) && !keyed->limits.values)
-		return -EOPNOTSUPP;
-	if (extras->flags & KWQ_ADD_GROUP) {
-		if (!keyed->limits.groups)
-			return -EOPNOTSUPP;
-		kwq_keyed_find_group(keyed, extras);
-		if (!extras->found && extras->group.len &&
-		    kwq_table_is_full(&keyed->groups->table, extras->group.hash))
-			return -ENOMEM;
+	if (!ki || extras || unlikely(kwq_item_is_idle(&ki->item))) {
+		ret = prepare(keyed, key, ki, options, extras, stock);
+		if (unlikely(ret))
+			return ret;
 	}
-	if (!ki && kwq_table_is_full(&keyed->table, key->hash))
-		return -ENOMEM;
-	ret = room_for(keyed, key, ki, options, extras, stock);
-	if (ret)
-		return ret;
-	if (lacks_memory(keyed, key, ki, extras, stock))
-		return -EAGAIN;
 	if (!ki)
 		ki = kwq_keyed_insert(keyed, key, stock);
-	ret = extras->flags & KWQ_ADD_GROUP ?
-	      add_to_group(keyed, ki, options, extras, now, stock) :
-	      add_value(keyed, ki, options, extras, now, stock);
-	kwq_keyed_settle(keyed, ki, now);
+	/* Nobody was to hand it out, so its token is of a former run. The add cannot fail now. */
+	if (unlikely(keyed->changes) && kwq_item_is_idle(&ki->item))
+		kwq_set_token(keyed, ki, 0);
+	ret = extras ? add_with_extras(keyed, ki, options, extras, now, stock) :
+		       kwq_add_locked(&keyed->queue, &ki->item, options, now);
+	if (ret < 0)
+		return ret;
+	if (extras && extras->flags & KWQ_ADD_TOKEN)
+		kwq_set_token(keyed, ki, extras->token);
+	if (extras || options->flags || (ret != KWQ_COALESCED && ret != KWQ_DIRTY)) {
+		kwq_keyed_settle(keyed, ki, now);
+		return ret;
+	}
+	/* An add without options that coalesced has changed nothing but a count. */
+	if (unlikely(keyed->changes))
+		ki->is_added = true;
+	if (keyed->board)
+		kwq_board_post(keyed, ki, ret);
 	return ret;
 }
 
@@ -314,7 +264,7 @@ int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key
  * @now: current time
  * @stock: memory for a new item and a new group
  *
- * Return: as kwq_core_restore(), or an error of kwq_keyed_add_with_locked().
+ * Return: as kwq_core_restore(), or an error of kwq_keyed_add_locked().
  */
 int kwq_keyed_restore_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			     const struct kwq_restored *restored, struct kwq_extras *extras,
@@ -336,7 +286,7 @@ int kwq_keyed_restore_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			kept.flags &= ~KWQ_ADD_VALUE;
 	}
 	kept.flags |= KWQ_ADD_KEEP_VALUE;
-	ret = kwq_keyed_add_with_locked(keyed, key, &options, &kept, now, stock);
+	ret = kwq_keyed_add_locked(keyed, key, &options, &kept, now, stock);
 	extras->value = kept.value;
 	extras->note = kept.note;
 	if (ret == KWQ_RESTORED && restored->dead_for)

@@ -9,20 +9,24 @@
 
 #include <linux/atomic.h>
 #include <linux/cred.h>
+#include <linux/irq_work.h>
 #include <linux/kref.h>
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
+#include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
 #include <linux/uidgid.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <linux/kwq_keys.h>
 #include "core/line.h"
 #include "queue/queue.h"
 #include "table.h"
 
 struct file;
 struct poll_table_struct;
+struct seq_file;
 
 /* Of any quota, calls may have at least so much: some of the largest values. */
 #define KWQ_CALL_BYTES		(1024 * 1024)
@@ -155,29 +159,29 @@ static inline struct kwq_lease *kwq_lease_of(struct kwq_keyed_item *ki)
 
 /**
  * struct kwq_value - the value or the note of a key (Q18)
+ * @gone: in &kwq_keyed.gone_memory
  * @refs: references: that of the item, and one for each call that copies it out
- * @next: the next one in &kwq_keyed.gone_values
  * @len: number of bytes, 1 to KWQ_VALUE_MAX; constant
  * @bytes: the bytes; constant
  */
 struct kwq_value {
+	struct kwq_node gone;
 	refcount_t refs;
 	u32 len;
-	struct kwq_value *next;
 	u8 bytes[] __counted_by(len);
 };
 
 /**
  * struct kwq_keyed_group - a group and its name (Q16)
+ * @by_name: in the table of &struct kwq_keyed_groups; later in &kwq_keyed.gone_memory
  * @group: the group; its users are the items that belong to it, and the runs that count in it
- * @by_name: in the table of &struct kwq_keyed_groups; later in &kwq_keyed.gone_groups
  * @hash: hash of @name; constant
  * @len: length of @name; constant
  * @name: the name; constant
  */
 struct kwq_keyed_group {
-	struct kwq_group group;
 	struct kwq_node by_name;
+	struct kwq_group group;
 	u32 hash;
 	u8 len;
 	u8 name[] __counted_by(len);
@@ -227,9 +231,9 @@ struct kwq_limits {
 
 /*
  * Duties of the next unlock, besides the usual ones. ROOM: an add or a poll found no room, so
- * pollers have to be told of room. MEMORY: @gone_values and @gone_groups have to be freed. ADDERS:
- * adds wait for room, and have to be told of it. LOSSES: items were revoked, and pollers of their
- * holders have to be told.
+ * pollers have to be told of room. MEMORY: @gone_memory has to be freed. ADDERS: adds wait for
+ * room, and have to be told of it. LOSSES: items were revoked, and pollers of their holders have to
+ * be told.
  */
 #define KWQ_OWES_ROOM	BIT(0)
 #define KWQ_OWES_MEMORY	BIT(1)
@@ -277,18 +281,6 @@ struct kwq_changes {
 };
 
 /**
- * struct kwq_sync - how to wait until changes are kept
- * @number: up to which number; 0 for all so far. It is filled in then
- * @deadline: when to stop waiting, on the queue's clock; KTIME_MAX for never
- * @state: how its task sleeps: TASK_INTERRUPTIBLE, or TASK_KILLABLE with TASK_FREEZABLE
- */
-struct kwq_sync {
-	u64 number;
-	ktime_t deadline;
-	unsigned int state;
-};
-
-/**
  * struct kwq_keyed - a queue of keys; fits into 8 KiB on 64-bit machines
  * @of_queue: the members of @queue that only a large queue has
  * @of_core: the same for its core
@@ -306,12 +298,14 @@ struct kwq_sync {
  * @gone_bytes: L: bytes of what left the queue in this hold. After the unlock has freed that, it
  *	gives them back to @quota
  * @limiter_bytes: L: the part of @own_bytes for the limiters' pauses
- * @gone_values: L: values that nobody uses any more, to be freed after this hold
- * @gone_groups: L: the same for groups. The core may still use them in this hold
+ * @gone_memory: L: values and groups that nobody uses any more, to be freed after this hold. The
+ *	core may still use the groups in it
  * @has_older_dead: L: a restored dead item may be older than those before it (U8)
  * @owes: L: KWQ_OWES_* bits, for the next unlock
  * @adders: adds that wait for room, each of them exclusive; used with the lock held
  * @adders_may_fit: L: one of @adders may find room now
+ * @refused: adds of drivers that were refused (K12). An NMI may count one, so it is no atomic64_t,
+ *	which is a spinlock on some machines
  * @board: L: the board; NULL before a program asks for it; constant after that, and then also read
  *	without the lock
  * @changes: what is known of changes; NULL in a queue without them; constant
@@ -363,14 +357,14 @@ struct kwq_keyed {
 	struct list_head leases;
 	ktime_t term;
 	wait_queue_head_t adders;
+	atomic_long_t refused;
 	struct kwq_keyed_board *board;
 	struct kwq_changes *changes;
 	struct kwq_keyed_groups *groups;
 	struct kwq_keyed *outbox;
 	u64 expired;
 	struct kwq_node *gone;
-	struct kwq_value *gone_values;
-	struct kwq_node *gone_groups;
+	struct kwq_node *gone_memory;
 	u32 nr_items;
 	u32 nr_values;
 	u32 nr_remembered;
@@ -505,19 +499,6 @@ static inline void kwq_set_token(const struct kwq_keyed *keyed, struct kwq_keyed
 {
 	kwq_change_of(keyed, ki)->token = token;
 	ki->has_used_token = false;
-}
-
-/**
- * kwq_keyed_ends_token() - does an add, if it succeeds, end the token of an item
- * @keyed: its queue; its lock held
- * @ki: the item, before the add
- *
- * Return: true if nobody was to hand it out, so the token is of a former run.
- */
-static inline bool kwq_keyed_ends_token(const struct kwq_keyed *keyed,
-					const struct kwq_keyed_item *ki)
-{
-	return unlikely(keyed->changes) && kwq_item_is_idle(&ki->item);
 }
 
 /**
@@ -673,7 +654,7 @@ struct kwq_list_buffer {
 /* values.c */
 struct kwq_value *kwq_value_alloc(u32 len);
 void kwq_value_put(struct kwq_value *value);
-void kwq_values_free(struct kwq_value *gone);
+void kwq_memory_free(struct kwq_node *gone);
 void kwq_keyed_drop_slot(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, int slot);
 bool kwq_keyed_keeps_value(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 			   const struct kwq_extras *extras);
@@ -684,8 +665,37 @@ void kwq_keyed_set_values(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 int kwq_keyed_note_locked(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 			  struct kwq_extras *extras, struct kwq_stock *stock);
 
-/* items.c */
+/* memory.c */
 u32 kwq_bytes_of_kmalloc(size_t size);
+u32 kwq_bytes_in_slab(size_t size);
+u64 kwq_keyed_own_bytes(const char *name);
+void kwq_keyed_count_limiters(struct kwq_keyed *keyed);
+size_t kwq_item_size(const struct kwq_keyed *keyed, u32 key_len);
+u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len);
+u32 kwq_value_bytes(const struct kwq_value *value);
+u32 kwq_extras_bytes(const struct kwq_extras *extras);
+void *kwq_keyed_new_page(struct kwq_keyed *keyed);
+void kwq_keyed_free_page(struct kwq_keyed *keyed, void *page);
+bool kwq_keyed_has_room_for(const struct kwq_keyed *keyed, u32 nr, u64 bytes);
+int kwq_keyed_find_room(struct kwq_keyed *keyed, const struct kwq_need *need,
+			struct kwq_stock *stock);
+#if IS_ENABLED(CONFIG_KUNIT)
+void *kwq_new_page(gfp_t gfp);
+#endif
+
+/**
+ * kwq_item_is_small() - has an item the common size
+ * @keyed: its queue
+ * @key_len: length of its key
+ *
+ * Return: true if so.
+ */
+static inline bool kwq_item_is_small(const struct kwq_keyed *keyed, u32 key_len)
+{
+	return key_len <= keyed->small_key_max;
+}
+
+/* items.c */
 int kwq_items_register(void);
 void kwq_items_unregister(void);
 void kwq_key_hash(struct kwq_key *key);
@@ -698,24 +708,12 @@ u32 kwq_stock_bytes(const struct kwq_stock *stock, const struct kwq_keyed *keyed
 void kwq_stock_free(struct kwq_stock *stock, struct kwq_keyed *keyed);
 bool kwq_keyed_charge(struct kwq_keyed *keyed, u64 bytes);
 bool kwq_keyed_has_memory(struct kwq_keyed *keyed);
-u64 kwq_keyed_own_bytes(const char *name);
-void kwq_keyed_count_limiters(struct kwq_keyed *keyed);
 int kwq_keyed_init_items(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_items(struct kwq_keyed *keyed);
-void *kwq_keyed_new_page(struct kwq_keyed *keyed);
-void kwq_keyed_free_page(struct kwq_keyed *keyed, void *page);
-u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len);
-u32 kwq_value_bytes(const struct kwq_value *value);
-u32 kwq_extras_bytes(const struct kwq_extras *extras);
 bool kwq_keyed_lacks_item(const struct kwq_keyed *keyed, struct kwq_stock *stock, u32 key_len);
-int kwq_keyed_find_room(struct kwq_keyed *keyed, const struct kwq_need *need,
-			struct kwq_stock *stock);
-int kwq_keyed_room_for_key(struct kwq_keyed *keyed, const struct kwq_key *key,
-			   struct kwq_stock *stock);
 struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 					const struct kwq_key *key,
 					struct kwq_stock *stock);
-bool kwq_keyed_has_room_for(const struct kwq_keyed *keyed, u32 nr, u64 bytes);
 bool kwq_keyed_poll_room(struct kwq_keyed *keyed);
 void kwq_keyed_settle_slow(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
@@ -745,11 +743,13 @@ void kwq_keyed_note_change(struct kwq_keyed *keyed);
 void kwq_note_getter(struct kwq_keyed *keyed);
 void kwq_note_found_nothing(struct kwq_handle *handle);
 void kwq_forget_found_nothing(struct kwq_handle *handle);
+void kwq_tell_follower(struct kwq_keyed *keyed);
+
+/* follow.c */
 bool kwq_changes_poll_locked(struct kwq_handle *handle);
 int kwq_follow(struct kwq_handle *handle, u64 *number);
 void kwq_stop_following(struct kwq_handle *handle);
-u64 kwq_keyed_last_change(struct kwq_keyed *keyed);
-int kwq_keyed_sync(struct kwq_keyed *keyed, struct kwq_sync *sync);
+int kwq_keyed_sync(struct kwq_keyed *keyed, ktime_t deadline, unsigned int state);
 void kwq_handle_sync(struct kwq_handle *handle);
 int kwq_begin_reading(struct kwq_handle *handle, u64 after, u64 kept, bool wants_getters);
 int kwq_wait_for_changes(struct kwq_handle *handle, u64 of_queue,
@@ -757,20 +757,15 @@ int kwq_wait_for_changes(struct kwq_handle *handle, u64 of_queue,
 u64 kwq_end_reading(struct kwq_handle *handle, u64 *of_queue);
 
 /**
- * kwq_keyed_settle() - move an item to the list that its state asks for
+ * kwq_keyed_lose_memory() - let the unlock free a value or a group
  * @keyed: the queue; its lock held
- * @ki: an item whose state may have changed. Do not touch it any more: if it is idle and
- *	has nothing to remember, it is gone.
- * @now: current time
+ * @gone: its node, which is its first member
  */
-static inline void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-				    ktime_t now)
+static inline void kwq_keyed_lose_memory(struct kwq_keyed *keyed, struct kwq_node *gone)
 {
-	keyed->adders_may_fit = true;
-	if (unlikely(keyed->changes))
-		kwq_note_change(keyed, ki);
-	if (kwq_item_is_idle(&ki->item) || ki->is_remembered)
-		kwq_keyed_settle_slow(keyed, ki, now);
+	keyed->owes |= KWQ_OWES_MEMORY;
+	gone->next = keyed->gone_memory;
+	keyed->gone_memory = gone;
 }
 
 /**
@@ -794,34 +789,6 @@ static inline void kwq_keyed_lose_bytes(struct kwq_keyed *keyed, u32 bytes)
 static inline bool kwq_stock_has_any(const struct kwq_stock *stock)
 {
 	return stock->small || stock->large || stock->group || stock->value_bytes;
-}
-
-/**
- * kwq_stock_empty() - free unused memory of a stock
- * @stock: the stock
- * @keyed: the queue that it was for
- *
- * Context: any.
- */
-static inline void kwq_stock_empty(struct kwq_stock *stock, struct kwq_keyed *keyed)
-{
-	if (unlikely(kwq_stock_has_any(stock)))
-		kwq_stock_free(stock, keyed);
-}
-
-/**
- * kwq_keyed_begin() - take the lock of a queue
- * @keyed: the queue
- * @flags: out: for kwq_keyed_unlock()
- *
- * Context: process.
- * Return: current time, as kwq_stamp_locked().
- */
-static inline ktime_t kwq_keyed_begin(struct kwq_keyed *keyed, unsigned long *flags)
-	__acquires(&keyed->queue.lock)
-{
-	spin_lock_irqsave(&keyed->queue.lock, *flags);
-	return kwq_stamp_locked(&keyed->queue);
 }
 
 extern u64 kwq_ticket_factors[2];
@@ -896,10 +863,6 @@ static inline struct kwq_keyed_item *kwq_keyed_find(struct kwq_keyed *keyed,
 	return NULL;
 }
 
-#if IS_ENABLED(CONFIG_KUNIT)
-void *kwq_new_page(gfp_t gfp);
-#endif
-
 /* room.c */
 
 /**
@@ -925,7 +888,6 @@ int kwq_stock_fill_or_wait(struct kwq_stock *stock, struct kwq_keyed *keyed,
 			   const struct kwq_key *key, const struct kwq_extras *extras, u32 nr,
 			   struct kwq_room_wait *wait);
 void kwq_keyed_end_away(struct kwq_keyed *keyed);
-void kwq_tell_adders_locked(struct kwq_keyed *keyed);
 void kwq_leave_room_locked(struct kwq_keyed *keyed, struct kwq_room_wait *wait);
 
 /* board.c */
@@ -956,17 +918,6 @@ void kwq_keyed_close_board(struct kwq_keyed *keyed);
 void kwq_keyed_tell(struct kwq_keyed *keyed, u64 adds);
 void kwq_keyed_free_board(struct kwq_keyed *keyed);
 
-/**
- * kwq_board_forget() - take the key of an item off the board, if it is there
- * @keyed: the queue; its lock held
- * @ki: the item; an add of its key may not coalesce any more, or has another result
- */
-static inline void kwq_board_forget(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
-{
-	if (unlikely(ki->is_posted))
-		kwq_board_take_off(keyed, ki);
-}
-
 /* life.c */
 int kwq_keyed_register(void);
 void kwq_keyed_unregister(void);
@@ -986,23 +937,7 @@ int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *s
 int kwq_keyed_set_term(struct kwq_keyed *keyed, ktime_t term);
 void kwq_term_end_locked(struct kwq_keyed *keyed, ktime_t now);
 bool kwq_term_look_locked(struct kwq_keyed *keyed);
-
-/**
- * kwq_term_is_over_locked() - have all hand-outs of a queue ended (Q20)
- * @keyed: the queue; its lock held
- *
- * A call that hands out, finishes or extends asks this in the same hold.
- *
- * Return: true if so.
- */
-static inline bool kwq_term_is_over_locked(struct kwq_keyed *keyed)
-{
-	const struct kwq_core *core = &keyed->queue.core;
-
-	/* The first test is one that each get makes anyway. */
-	return unlikely(core->unusual) && core->paused & (KWQ_TERM_RUNS | KWQ_TERM_OVER) &&
-	       kwq_term_look_locked(keyed);
-}
+bool kwq_handouts_expire(struct kwq_keyed *keyed, ktime_t now);
 
 #if IS_ENABLED(CONFIG_KUNIT)
 extern struct workqueue_struct *kwq_free_wq;
@@ -1013,12 +948,8 @@ bool kwq_keyed_is_worked_on(struct kwq_keyed *keyed);
 
 /* keyed.c */
 int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
-			 const struct kwq_add_options *options, ktime_t now,
-			 struct kwq_stock *stock);
-int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
-			      const struct kwq_add_options *options,
-			      struct kwq_extras *extras, ktime_t now,
-			      struct kwq_stock *stock);
+			 const struct kwq_add_options *options, struct kwq_extras *extras,
+			 ktime_t now, struct kwq_stock *stock);
 bool kwq_keyed_fits_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			   struct kwq_extras *extras);
 int kwq_keyed_restore_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
@@ -1054,7 +985,6 @@ void kwq_keyed_leave_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 bool kwq_stock_fill_group(struct kwq_stock *stock, const struct kwq_key *name);
 const struct kwq_keyed_group *kwq_keyed_group_of(const struct kwq_keyed *keyed,
 						 struct kwq_keyed_item *ki);
-void kwq_groups_free(struct kwq_node *gone);
 
 /**
  * kwq_keyed_has_gone() - has a queue anything that is left to free
@@ -1079,17 +1009,6 @@ static inline bool kwq_keyed_may_tell_adders(const struct kwq_keyed *keyed)
 }
 
 /**
- * kwq_keyed_most_gets() - how many items one hold of the lock may hand out (O8)
- * @keyed: the queue
- *
- * Return: the number.
- */
-static inline u32 kwq_keyed_most_gets(const struct kwq_keyed *keyed)
-{
-	return unlikely(keyed->limits.aging) ? kwq_core_most_gets(&keyed->queue.core) : U32_MAX;
-}
-
-/**
  * kwq_member_of() - what an item has in a queue with groups
  * @ki: the item
  *
@@ -1102,28 +1021,8 @@ static inline struct kwq_member *kwq_member_of(struct kwq_keyed_item *ki)
 
 /* stat.c */
 
-/**
- * struct kwq_glance - a few numbers of a queue and a handle, of one moment
- * @ready: items that a get would hand out
- * @waiting: items with a time
- * @processing: items that are held
- * @held: those of them that this handle holds
- * @shut_down: the queue is shut down
- * @paused: it hands nothing out
- * @is_term_over: its term is over
- */
-struct kwq_glance {
-	unsigned long ready;
-	unsigned long waiting;
-	unsigned long processing;
-	unsigned long held;
-	bool shut_down;
-	bool paused;
-	bool is_term_over;
-};
-
 void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat);
-void kwq_handle_glance(struct kwq_handle *handle, struct kwq_glance *glance);
+void kwq_handle_show(struct kwq_handle *handle, struct seq_file *seq);
 
 /* poll.c */
 __poll_t kwq_handle_poll(struct kwq_handle *handle, struct file *file,
@@ -1232,9 +1131,62 @@ struct kwq_keyed_item *kwq_find_held(struct kwq_handle *handle, u64 ticket);
 void kwq_handout_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki);
 void kwq_handout_end(struct kwq_handle *handle, struct kwq_keyed_item *ki);
 void kwq_handout_abandon(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
+void kwq_handout_lose(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 void kwq_handout_revoke(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 void kwq_handout_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
-bool kwq_handouts_expire(struct kwq_keyed *keyed, ktime_t now);
+
+/* producer.c */
+
+/* With keys of 16 bytes that is room for 2,048 adds. */
+#define KWQ_RING_BYTES		SZ_64K
+
+/**
+ * struct kwq_record - an add that is posted, in the ring of a &struct kwq_key_queue
+ * @size: bytes of the record, a multiple of 8, and bits of its state; 0 until it is ready
+ * @hash: hash of the key
+ * @key_len: length of the key
+ * @has_options: it has options. They are behind the key, and behind them the name of the group and
+ *	the value
+ * @bytes: the key
+ */
+struct kwq_record {
+	u32 size;
+	u32 hash;
+	u16 key_len;
+	bool has_options;
+	u8 bytes[];
+};
+
+/* A bit of @size of a record that only fills the ring. */
+#define KWQ_RECORD_IS_PADDING	BIT(1)
+
+/**
+ * struct kwq_key_queue - the queue of a program, held by a driver
+ * @handle: with the rights and the quotas of who gave it; not among &kwq_keyed.nr_handles
+ * @memcg: the memory cgroup of who gave it; NULL for none
+ * @ring: KWQ_RING_BYTES of records
+ * @head: bytes that were reserved so far
+ * @tail: bytes that were taken so far; written by the worker
+ * @is_called: the worker will look at all that is ready now
+ * @call: queues @work, from a context that may not do so itself
+ * @work: carries out what is posted
+ */
+struct kwq_key_queue {
+	struct kwq_handle *handle;
+	struct mem_cgroup *memcg;
+	void *ring;
+	unsigned long head;
+	unsigned long tail;
+	bool is_called;
+	struct irq_work call;
+	struct work_struct work;
+};
+
+struct kwq_key_queue *kwq_key_queue_open(struct kwq_keyed *keyed, u32 rights);
+#if IS_ENABLED(CONFIG_KUNIT)
+struct kwq_record *kwq_record_reserve(struct kwq_key_queue *keys, u32 size);
+void kwq_record_commit(struct kwq_key_queue *keys, struct kwq_record *record, u32 size);
+#endif
 
 /* names.c */
 int kwq_names_register(void);
@@ -1255,23 +1207,20 @@ void kwq_quota_register(void);
 struct kwq_quota *kwq_quota_add_queue(struct user_namespace *ns, kuid_t owner,
 				      enum kwq_quota_kind kind);
 void kwq_quota_remove_queue(struct kwq_quota *quota);
-struct kwq_quota *kwq_quota_refuser(const struct kwq_keyed *keyed, u64 bytes);
-bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes);
-void kwq_quota_charge_anyway(struct kwq_keyed *keyed, u64 bytes);
-void kwq_quota_uncharge(struct kwq_keyed *keyed, u64 bytes);
-bool kwq_quota_is_short(const struct kwq_keyed *keyed);
-bool kwq_quota_is_wanted(const struct kwq_keyed *keyed);
+struct kwq_quota *kwq_quota_refuser(struct kwq_quota *quota, u64 bytes);
+bool kwq_quota_charge(struct kwq_quota *quota, u64 bytes);
+void kwq_quota_charge_anyway(struct kwq_quota *quota, u64 bytes);
+void kwq_quota_uncharge(struct kwq_quota *quota, u64 bytes);
+bool kwq_quota_is_short(const struct kwq_quota *quota);
+bool kwq_quota_is_wanted(const struct kwq_quota *quota);
 struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t user, enum kwq_quota_kind kind);
 enum kwq_quota_kind kwq_quota_kind_for(enum kwq_quota_kind kind);
 void kwq_quota_put(struct kwq_quota *quota);
-bool kwq_quota_charge_call(const struct kwq_handle *handle, u64 bytes);
-void kwq_quota_count_call(const struct kwq_handle *handle, u64 bytes);
-void kwq_quota_uncharge_call(const struct kwq_handle *handle, u64 bytes);
-void kwq_quota_tell(const struct kwq_keyed *keyed);
+void kwq_quota_tell(struct kwq_quota *quota);
 int kwq_quota_tell_pollers(struct wait_queue_entry *entry, unsigned int mode, int flags, void *key);
 void kwq_quota_unwatch(struct kwq_keyed *keyed);
 bool kwq_quota_watch(struct kwq_keyed *keyed, u64 bytes);
-u64 kwq_quota_missing(const struct kwq_keyed *keyed, u64 bytes);
+u64 kwq_quota_missing(const struct kwq_quota *quota, u64 bytes);
 void kwq_quota_read(struct kwq_info *info);
 extern unsigned int kwq_max_queues;
 extern unsigned long kwq_max_user_bytes;

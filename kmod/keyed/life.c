@@ -15,7 +15,7 @@
 #include <kunit/visibility.h>
 #include "compat.h"
 #include "core/limiter.h"
-#include "keyed.h"
+#include "hold.h"
 
 /* A queue with at most this many items is freed by the task that drops its last reference. */
 #define FREED_AT_ONCE	1024
@@ -76,8 +76,9 @@ static void free_queue(struct kwq_keyed *keyed)
 	/* First stop the timer, which makes items ready. */
 	kwq_queue_destroy(&keyed->queue);
 	kwq_keyed_destroy_items(keyed);
+	kwq_keyed_free_board(keyed);
 	/* Last, so that a task that finds room in the quota finds the memory, too. */
-	kwq_quota_uncharge(keyed, keyed->nr_bytes + keyed->gone_bytes + keyed->own_bytes);
+	kwq_quota_uncharge(keyed->quota, keyed->nr_bytes + keyed->gone_bytes + keyed->own_bytes);
 	kwq_quota_put(keyed->quota);
 	free_memory(keyed);
 }
@@ -162,7 +163,7 @@ static int charge_queue(struct kwq_keyed *keyed)
 	if (IS_ERR(quota))
 		return PTR_ERR(quota);
 	keyed->quota = quota;
-	if (kwq_quota_charge(keyed, keyed->own_bytes))
+	if (kwq_quota_charge(keyed->quota, keyed->own_bytes))
 		return 0;
 	kwq_quota_remove_queue(quota);
 	kwq_quota_put(quota);
@@ -262,7 +263,7 @@ destroy_queue:
 	kwq_keyed_destroy_items(keyed);
 
 give_back:
-	kwq_quota_uncharge(keyed, keyed->own_bytes);
+	kwq_quota_uncharge(keyed->quota, keyed->own_bytes);
 	kwq_quota_remove_queue(keyed->quota);
 	kwq_quota_put(keyed->quota);
 free_keyed:
@@ -335,7 +336,7 @@ void kwq_keyed_pause(struct kwq_keyed *keyed, ktime_t until)
  */
 void kwq_keyed_resume(struct kwq_keyed *keyed)
 {
-	kwq_end_timed_pause(&keyed->queue);
+	kwq_pause_until(&keyed->queue, 0);
 	kwq_keyed_note_change(keyed);
 }
 
@@ -441,7 +442,7 @@ void kwq_keyed_shut_down(struct kwq_keyed *keyed)
 	bool was_shut_down = kwq_shutting_down(&keyed->queue);
 
 	kwq_keyed_close_board(keyed);
-	kwq_begin_shut_down(&keyed->queue);
+	kwq_begin_shut_down(&keyed->queue, false);
 	if (!was_shut_down)
 		kwq_keyed_end_away(keyed);
 	kwq_keyed_note_change(keyed);
@@ -466,7 +467,7 @@ int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *s
 	u64 seen;
 
 	kwq_keyed_close_board(keyed);
-	seen = kwq_begin_drain(&keyed->queue);
+	seen = kwq_begin_shut_down(&keyed->queue, true);
 	if (since)
 		seen = since - 1;
 	*shut_downs = seen + 1;

@@ -6,7 +6,7 @@
  * changes what it has seen finds it there.
  */
 #include <linux/poll.h>
-#include "keyed.h"
+#include "hold.h"
 
 #define POLL_READY	(EPOLLIN | EPOLLRDNORM)
 #define POLL_ROOM	(EPOLLOUT | EPOLLWRNORM)

@@ -12,7 +12,7 @@
  * A user has a quota of each kind. A queue created with CAP_SYS_RESOURCE, and a call with a
  * descriptor that was, is exempt. It counts in a quota without limits, so that it can be shown, but
  * it uses up nobody's share. Otherwise a container would compete with root, who often owns its
- * namespace. Memory of calls counts apart from that of queues: see kwq_quota_charge_call().
+ * namespace. Memory of calls counts apart from that of queues: see kwq_quota_charge().
  *
  * Memory of a queue is charged before it is allocated, and uncharged after it was freed, but for
  * the queue itself. Both happen without the queue's lock, because an uncharge may wake many.
@@ -406,8 +406,23 @@ static void uncharge(struct kwq_quota *quota, const struct kwq_quota *end, u64 b
 	}
 }
 
-/* Takes bytes from all quotas or from none. */
-static bool charge(struct kwq_quota *quota, u64 bytes)
+/**
+ * kwq_quota_charge() - charge bytes that are about to be allocated
+ * @quota: the quota of the owner of a queue; or that of a call
+ * @bytes: number of bytes
+ *
+ * A call that reads from memory that is slow, or copies to such memory, or waits for room with what
+ * it has read, may take long (O9). Its user pays, not the owner of the queue, because whoever may
+ * use a queue must not use up what its owner has: see &kwq_handle.quota. All calls of a user may
+ * have a sixteenth of the limit, on top of it, and at least KWQ_CALL_BYTES. They do not share the
+ * limit with items: otherwise adds that wait could take all of it, and each would wait for the
+ * others.
+ *
+ * Context: any.
+ * Return: true, and then kwq_quota_uncharge() follows; false with nothing changed if this quota or
+ * one above it refuses.
+ */
+bool kwq_quota_charge(struct kwq_quota *quota, u64 bytes)
 {
 	struct kwq_quota *at;
 
@@ -420,10 +435,32 @@ static bool charge(struct kwq_quota *quota, u64 bytes)
 	return true;
 }
 
-static void charge_anyway(struct kwq_quota *quota, u64 bytes)
+/**
+ * kwq_quota_charge_anyway() - charge bytes, even beyond a limit
+ * @quota: the quota
+ * @bytes: number of bytes
+ *
+ * For the little that a get, a done, a list or a configuration needs, which must not fail for it. A
+ * call has at most one such buffer for each thread.
+ *
+ * Context: any.
+ */
+void kwq_quota_charge_anyway(struct kwq_quota *quota, u64 bytes)
 {
 	for (; quota; quota = quota->parent)
 		atomic64_add(bytes, &quota->bytes);
+}
+
+/**
+ * kwq_quota_uncharge() - give bytes back
+ * @quota: the quota; no lock of a queue held, because this may wake any number of waiters
+ * @bytes: number of bytes
+ *
+ * Context: any.
+ */
+noinline void kwq_quota_uncharge(struct kwq_quota *quota, u64 bytes)
+{
+	uncharge(quota, NULL, bytes);
 }
 
 static bool has_bytes(const struct kwq_quota *quota, u64 bytes)
@@ -433,7 +470,7 @@ static bool has_bytes(const struct kwq_quota *quota, u64 bytes)
 
 /**
  * kwq_quota_refuser() - which quota refuses bytes of a queue
- * @keyed: the queue
+ * @quota: that of its owner
  * @bytes: number of bytes
  *
  * Adds that wait in that quota, and queues that do for their pollers, are told once bytes come
@@ -451,11 +488,9 @@ static bool has_bytes(const struct kwq_quota *quota, u64 bytes)
  * Context: any.
  * Return: the quota; NULL if none refuses.
  */
-struct kwq_quota *kwq_quota_refuser(const struct kwq_keyed *keyed, u64 bytes)
+struct kwq_quota *kwq_quota_refuser(struct kwq_quota *quota, u64 bytes)
 {
-	struct kwq_quota *quota;
-
-	for (quota = keyed->quota; quota; quota = quota->parent) {
+	for (; quota; quota = quota->parent) {
 		if (has_bytes(quota, bytes))
 			continue;
 		WRITE_ONCE(quota->is_wanted, true);
@@ -467,55 +502,14 @@ struct kwq_quota *kwq_quota_refuser(const struct kwq_keyed *keyed, u64 bytes)
 }
 
 /**
- * kwq_quota_charge() - charge bytes that are about to be allocated for a queue
- * @keyed: the queue
- * @bytes: number of bytes
- *
- * Context: any.
- * Return: true; false if a quota refuses.
- */
-bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes)
-{
-	return charge(keyed->quota, bytes);
-}
-
-/**
- * kwq_quota_charge_anyway() - charge bytes of a queue, even beyond a limit
- * @keyed: the queue
- * @bytes: number of bytes
- *
- * For the little that a get, a done or a configuration needs, which must not fail for it.
- *
- * Context: any.
- */
-void kwq_quota_charge_anyway(struct kwq_keyed *keyed, u64 bytes)
-{
-	charge_anyway(keyed->quota, bytes);
-}
-
-/**
- * kwq_quota_uncharge() - give bytes of a queue back to its quotas
- * @keyed: the queue; its lock not held, because this may wake any number of waiters
- * @bytes: number of bytes
- *
- * Context: any.
- */
-noinline void kwq_quota_uncharge(struct kwq_keyed *keyed, u64 bytes)
-{
-	uncharge(keyed->quota, NULL, bytes);
-}
-
-/**
- * kwq_quota_tell() - wake all who wait for bytes of a queue or of others of its owner
- * @keyed: the queue
+ * kwq_quota_tell() - wake all who wait for bytes of a quota or of those above it
+ * @quota: the quota
  *
  * Context: process.
  */
-void kwq_quota_tell(const struct kwq_keyed *keyed)
+void kwq_quota_tell(struct kwq_quota *quota)
 {
-	struct kwq_quota *quota;
-
-	for (quota = keyed->quota; quota; quota = quota->parent)
+	for (; quota; quota = quota->parent)
 		tell_waiters(quota);
 }
 
@@ -576,7 +570,7 @@ bool kwq_quota_watch(struct kwq_keyed *keyed, u64 bytes)
 {
 	struct kwq_quota *quota, *before = NULL;
 
-	while ((quota = kwq_quota_refuser(keyed, bytes)) && quota != before) {
+	while ((quota = kwq_quota_refuser(keyed->quota, bytes)) && quota != before) {
 		watch(keyed, quota);
 		before = quota;
 	}
@@ -585,18 +579,16 @@ bool kwq_quota_watch(struct kwq_keyed *keyed, u64 bytes)
 
 /**
  * kwq_quota_is_short() - is little left of a quota
- * @keyed: a queue that counts there
+ * @quota: that of the owner of a queue
  *
  * The machine's quota does not matter, because others may have used it up.
  *
  * Context: any.
- * Return: true if a quota of the queue has less than a quarter of its bytes left.
+ * Return: true if this quota or one above it has less than a quarter of its bytes left.
  */
-bool kwq_quota_is_short(const struct kwq_keyed *keyed)
+bool kwq_quota_is_short(const struct kwq_quota *quota)
 {
-	const struct kwq_quota *quota;
-
-	for (quota = keyed->quota; quota->parent; quota = quota->parent)
+	for (; quota->parent; quota = quota->parent)
 		if (!has_bytes(quota, limit_of(quota) / 4))
 			return true;
 	return false;
@@ -604,18 +596,16 @@ bool kwq_quota_is_short(const struct kwq_keyed *keyed)
 
 /**
  * kwq_quota_is_wanted() - does anybody wait for bytes of a quota
- * @keyed: a queue that counts there
+ * @quota: that of the owner of a queue
  *
  * The machine's quota does not matter, as for kwq_quota_is_short().
  *
  * Context: any.
- * Return: true if a quota of the queue has refused bytes since it last got some back.
+ * Return: true if this quota or one above it has refused bytes since it last got some back.
  */
-bool kwq_quota_is_wanted(const struct kwq_keyed *keyed)
+bool kwq_quota_is_wanted(const struct kwq_quota *quota)
 {
-	const struct kwq_quota *quota;
-
-	for (quota = keyed->quota; quota->parent; quota = quota->parent)
+	for (; quota->parent; quota = quota->parent)
 		if (READ_ONCE(quota->is_wanted))
 			return true;
 	return false;
@@ -623,67 +613,21 @@ bool kwq_quota_is_wanted(const struct kwq_keyed *keyed)
 
 /**
  * kwq_quota_missing() - how many bytes would have to come back before a charge
- * @keyed: the queue
+ * @quota: the quota to charge
  * @bytes: number of bytes to charge
  *
  * Context: any.
  * Return: the number; 0 if none are missing now; U64_MAX if the machine's quota refuses.
  */
-u64 kwq_quota_missing(const struct kwq_keyed *keyed, u64 bytes)
+u64 kwq_quota_missing(const struct kwq_quota *quota, u64 bytes)
 {
-	const struct kwq_quota *quota;
 	u64 missing = 0, wanted;
 
-	for (quota = keyed->quota; quota->parent; quota = quota->parent) {
+	for (; quota->parent; quota = quota->parent) {
 		wanted = atomic64_read(&quota->bytes) + bytes;
 		missing = max(missing, wanted - min(wanted, limit_of(quota)));
 	}
 	return has_bytes(quota, bytes) ? missing : U64_MAX;
-}
-
-/**
- * kwq_quota_charge_call() - charge memory of a call that may take long (O9)
- * @handle: the handle of the call
- * @bytes: number of bytes
- *
- * Such a call reads from memory that is slow, or copies to such memory, or waits for room with what
- * it has read. Its user pays, not the owner of the queue, because whoever may use a queue must not
- * use up what its owner has. All calls of a user may have a sixteenth of the limit, on top of it,
- * and at least KWQ_CALL_BYTES. They do not share the limit with items: otherwise adds that wait
- * could take all of it, and each would wait for the others.
- *
- * Context: any.
- * Return: true, and then kwq_quota_uncharge_call() follows; false if there are too many already.
- */
-bool kwq_quota_charge_call(const struct kwq_handle *handle, u64 bytes)
-{
-	return charge(handle->quota, bytes);
-}
-
-/**
- * kwq_quota_count_call() - kwq_quota_charge_call() of a call that must not be refused
- * @handle: the handle
- * @bytes: number of bytes
- *
- * A get, a done or a list has at most one buffer for each thread.
- *
- * Context: any.
- */
-void kwq_quota_count_call(const struct kwq_handle *handle, u64 bytes)
-{
-	charge_anyway(handle->quota, bytes);
-}
-
-/**
- * kwq_quota_uncharge_call() - undo kwq_quota_charge_call() or kwq_quota_count_call()
- * @handle: the handle
- * @bytes: number of bytes
- *
- * Context: any.
- */
-void kwq_quota_uncharge_call(const struct kwq_handle *handle, u64 bytes)
-{
-	uncharge(handle->quota, NULL, bytes);
 }
 
 static u64 bytes_of(const struct kwq_quota *quota)

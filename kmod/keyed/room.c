@@ -29,7 +29,7 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/wait.h>
-#include "keyed.h"
+#include "hold.h"
 
 /**
  * struct kwq_adder - a task that waits for room in a queue
@@ -37,7 +37,7 @@
  * @drainer: its place among the drainers
  * @keyed: the queue
  * @key: the key that it adds
- * @extras: what the add brings
+ * @extras: what the add brings; NULL if it has none
  * @front: the queue that it asked, if @keyed is the outbox of that; else NULL
  */
 struct kwq_adder {
@@ -80,17 +80,6 @@ static int wake_adder(struct wait_queue_entry *entry, unsigned int mode, int fla
 }
 
 /**
- * kwq_tell_adders_locked() - wake an adder that finds room
- * @keyed: the queue; its lock held
- */
-void kwq_tell_adders_locked(struct kwq_keyed *keyed)
-{
-	lockdep_assert_held(&keyed->queue.lock);
-	keyed->adders_may_fit = false;
-	wake_up(&keyed->adders);
-}
-
-/**
  * kwq_leave_room_locked() - leave the room of which an adder was told to others
  * @keyed: the queue; its lock held
  * @wait: how the adder waits
@@ -122,7 +111,7 @@ void kwq_keyed_end_away(struct kwq_keyed *keyed)
 	spin_lock_irqsave(&outbox->queue.lock, flags);
 	__wake_up(&outbox->adders, TASK_NORMAL, 0, keyed);
 	spin_unlock_irqrestore(&outbox->queue.lock, flags);
-	kwq_quota_tell(outbox);
+	kwq_quota_tell(outbox->quota);
 }
 
 /**
@@ -145,11 +134,10 @@ int kwq_keyed_wait_for_room_locked(struct kwq_keyed *keyed, const struct kwq_key
 				   struct kwq_room_wait *wait, unsigned long *flags)
 	__must_hold(&keyed->queue.lock)
 {
-	struct kwq_extras none = {};
 	struct kwq_adder adder = {
 		.keyed = keyed,
 		.key = key,
-		.extras = extras ?: &none,
+		.extras = extras,
 		.front = wait->handle->front,
 	};
 	struct kwq_queue *queue = &keyed->queue;
@@ -205,7 +193,7 @@ static void leave_room(struct kwq_keyed *keyed, struct kwq_room_wait *wait)
 static int wait_for_memory(struct kwq_keyed *keyed, u32 bytes, struct kwq_room_wait *wait)
 {
 	struct kwq_queue *queue = &keyed->queue;
-	struct kwq_quota *quota = kwq_quota_refuser(keyed, bytes);
+	struct kwq_quota *quota = kwq_quota_refuser(keyed->quota, bytes);
 	struct kwq_drainer drainer;
 	unsigned long flags;
 	DEFINE_WAIT(entry);
@@ -221,7 +209,7 @@ static int wait_for_memory(struct kwq_keyed *keyed, u32 bytes, struct kwq_room_w
 	if (!err && !queue->core.shut_down && !kwq_front_is_shut_down(wait->handle->front)) {
 		kwq_join_drainers_locked(queue, &drainer, TASK_INTERRUPTIBLE);
 		spin_unlock_irqrestore(&queue->lock, flags);
-		if (kwq_quota_refuser(keyed, bytes) == quota)
+		if (kwq_quota_refuser(keyed->quota, bytes) == quota)
 			kwq_sleep_until(queue, wait->patience.deadline);
 		spin_lock_irqsave(&queue->lock, flags);
 		kwq_leave_drainers_locked(queue, &drainer);

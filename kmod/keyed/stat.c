@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* State and counters of a queue (M1, M2, M3). */
 #include <linux/cred.h>
+#include <linux/seq_file.h>
 #include <linux/string.h>
+#include <linux/string_helpers.h>
 #include <linux/uidgid.h>
-#include "keyed.h"
+#include "hold.h"
 #include "timens.h"
 
 static void stat_changes(const struct kwq_changes *changes, struct kwq_stat *stat)
@@ -53,6 +55,7 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 			     (keyed->outbox ? KWQ_CREATE_OUTBOX : 0);
 	stat->clockid = keyed->queue.clock == KWQ_CLOCK_MANUAL ?
 			KWQ_CLOCK_ID_MANUAL : kwq_timer_clockid(&keyed->queue);
+	stat->refused = atomic_long_read(&keyed->refused);
 	strscpy(stat->name, keyed->queue.name, sizeof(stat->name));
 	if (READ_ONCE(keyed->unlinked))
 		stat->state |= KWQ_STATE_UNLINKED;
@@ -120,25 +123,38 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 }
 
 /**
- * kwq_handle_glance() - read the few numbers that /proc/PID/fdinfo shows
+ * kwq_handle_show() - write what /proc/PID/fdinfo shows of a handle
  * @handle: the handle
- * @glance: filled in
+ * @seq: where to
+ *
+ * All numbers are from the same moment.
  *
  * Context: process.
  */
-void kwq_handle_glance(struct kwq_handle *handle, struct kwq_glance *glance)
+void kwq_handle_show(struct kwq_handle *handle, struct seq_file *seq)
 {
-	struct kwq_queue *queue = &handle->keyed->queue;
+	struct kwq_keyed *keyed = handle->keyed;
+	const struct kwq_core *core = &keyed->queue.core;
 	unsigned long flags;
+	bool is_term_over;
 
-	spin_lock_irqsave(&queue->lock, flags);
-	glance->paused = kwq_pause_left_locked(queue, kwq_now_locked(queue));
+	seq_puts(seq, "kwq-name:\t");
+	seq_escape_str(seq, keyed->queue.name, ESCAPE_OCTAL | ESCAPE_NP | ESCAPE_APPEND, " \\");
+	seq_printf(seq, "\nkwq-id:\t%llu\n", keyed->of_queue.id);
+	seq_printf(seq, "kwq-rights:\t%c%c%c\n",
+		   handle->rights & KWQ_RIGHT_READ ? 'r' : '-',
+		   handle->rights & KWQ_RIGHT_WRITE ? 'w' : '-',
+		   handle->rights & KWQ_RIGHT_MANAGE ? 'x' : '-');
+	spin_lock_irqsave(&keyed->queue.lock, flags);
 	/* Before the numbers, because the end of a term takes items from their holders. */
-	glance->is_term_over = kwq_term_is_over_locked(handle->keyed);
-	glance->ready = queue->core.nr_ready;
-	glance->waiting = handle->keyed->of_core.nr_waiting;
-	glance->processing = queue->core.nr_processing;
-	glance->held = handle->holder.nr_held;
-	glance->shut_down = queue->core.shut_down;
-	spin_unlock_irqrestore(&queue->lock, flags);
+	is_term_over = kwq_term_is_over_locked(keyed);
+	seq_printf(seq, "kwq-ready:\t%u\n", core->nr_ready);
+	seq_printf(seq, "kwq-waiting:\t%lu\n", keyed->of_core.nr_waiting);
+	seq_printf(seq, "kwq-processing:\t%u\n", core->nr_processing);
+	seq_printf(seq, "kwq-held:\t%u\n", handle->holder.nr_held);
+	seq_printf(seq, "kwq-shut-down:\t%d\n", core->shut_down);
+	seq_printf(seq, "kwq-paused:\t%d\n",
+		   !!kwq_pause_left_locked(&keyed->queue, kwq_now_locked(&keyed->queue)));
+	seq_printf(seq, "kwq-term-over:\t%d\n", is_term_over);
+	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The term of a queue: an end of all hand-outs, which a manager sets and moves (Q20).
+ * The ends of hand-outs by time: leases (O3), and the term of a queue, which is an end of all
+ * hand-outs that a manager sets and moves (Q20). handout.c says how leases are kept.
  *
  * A manager may have promised others that nobody here works on a key after a certain time. It may
  * be stopped or dead at that time. So the queue keeps the promise itself: from the end of the term
@@ -17,7 +18,7 @@
  */
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
-#include "keyed.h"
+#include "hold.h"
 #include "queue/trace.h"
 
 /**
@@ -46,6 +47,62 @@ noinline bool kwq_term_look_locked(struct kwq_keyed *keyed)
 {
 	kwq_term_end_locked(keyed, kwq_now_locked(&keyed->queue));
 	return kwq_core_term_is_over(&keyed->queue.core);
+}
+
+static struct kwq_lease *first_lease(struct kwq_keyed *keyed)
+{
+	return list_first_entry_or_null(&keyed->leases, struct kwq_lease, link);
+}
+
+/* The next item whose lease has ended, or whose holder has lost it by the end of the term. */
+static struct kwq_keyed_item *next_expired(struct kwq_keyed *keyed, ktime_t now)
+{
+	struct kwq_lease *lease = first_lease(keyed);
+	struct kwq_core *core = &keyed->queue.core;
+	struct kwq_item *item;
+
+	if (lease && lease->expires <= now) {
+		keyed->expired++;
+		return lease->ki;
+	}
+	item = kwq_core_term_is_over(core) ? kwq_core_first_processing(core) : NULL;
+	return item ? kwq_keyed_item_of(item) : NULL;
+}
+
+/**
+ * kwq_handouts_expire() - take back items whose leases are over, or all after the term (O3, Q20)
+ * @keyed: the queue; its lock held
+ * @now: current time
+ *
+ * Takes back KWQ_READY_PER_HOLD items at most.
+ *
+ * Return: true if there may be more.
+ */
+bool kwq_handouts_expire(struct kwq_keyed *keyed, ktime_t now)
+{
+	struct kwq_keyed_item *ki;
+	struct kwq_lease *lease;
+	ktime_t end;
+	int n;
+
+	lockdep_assert_held(&keyed->queue.lock);
+	kwq_term_end_locked(keyed, now);
+	for (n = 0; n < KWQ_READY_PER_HOLD; n++) {
+		ki = next_expired(keyed, now);
+		if (!ki)
+			break;
+		kwq_handout_lose(keyed, ki, now);
+	}
+	if (n)
+		kwq_tell_pollers_locked(&keyed->queue, EPOLLPRI);
+	if (n == KWQ_READY_PER_HOLD)
+		return true;
+	lease = first_lease(keyed);
+	end = lease ? lease->expires : KTIME_MAX;
+	if (keyed->queue.core.paused & KWQ_TERM_RUNS)
+		end = min(end, keyed->term);
+	kwq_set_lease_end_locked(&keyed->queue, end);
+	return false;
 }
 
 static void set_term_locked(struct kwq_keyed *keyed, ktime_t term)

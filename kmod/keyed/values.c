@@ -34,7 +34,6 @@ struct kwq_value *kwq_value_alloc(u32 len)
 	if (!value)
 		return NULL;
 	refcount_set(&value->refs, 1);
-	value->next = NULL;
 	value->len = len;
 	return value;
 }
@@ -52,15 +51,17 @@ void kwq_value_put(struct kwq_value *value)
 }
 
 /**
- * kwq_values_free() - free values that nobody uses any more
- * @gone: the first of them
+ * kwq_memory_free() - free values and groups that nobody uses any more
+ * @gone: the node of the first of them, with which its memory begins
  *
  * Context: process; may sleep.
  */
-void kwq_values_free(struct kwq_value *gone)
+void kwq_memory_free(struct kwq_node *gone)
 {
-	struct kwq_value *next;
+	struct kwq_node *next;
 
+	static_assert(!offsetof(struct kwq_value, gone) &&
+		      !offsetof(struct kwq_keyed_group, by_name));
 	for (; gone; gone = next) {
 		next = gone->next;
 		kvfree(gone);
@@ -72,12 +73,9 @@ void kwq_values_free(struct kwq_value *gone)
 static void leave_value(struct kwq_keyed *keyed, struct kwq_value *value)
 {
 	kwq_keyed_lose_bytes(keyed, kwq_value_bytes(value));
-	keyed->owes |= KWQ_OWES_MEMORY;
-	/* A call that is copying the value out frees it. */
-	if (!refcount_dec_and_test(&value->refs))
-		return;
-	value->next = keyed->gone_values;
-	keyed->gone_values = value;
+	/* Otherwise a call that is copying the value out frees it. */
+	if (refcount_dec_and_test(&value->refs))
+		kwq_keyed_lose_memory(keyed, &value->gone);
 }
 
 /* Puts @value, whose bytes are charged, into a slot. The value that it takes the place of goes. */

@@ -333,7 +333,9 @@ static noinline __flatten int lock_and_add(struct kwq_queue *queue, struct kwq_i
 	}
 	kwq_claim_locked(queue, item, KWQ_POST_ADDING);
 	ret = add_now(queue, item, kwq_stamp_locked(queue));
-	kwq_end_claim(item);
+	/* An item that refuses adds was not claimed, so the claim may be that of another adder. */
+	if (likely(ret >= 0))
+		kwq_end_claim(item);
 	kwq_unlock(queue, flags);
 	return ret;
 }

@@ -144,9 +144,9 @@ static struct kwq_item *remove_next_ready(struct kwq_queue *queue)
 /* Shuts down, and takes out all items except those in processing, which stay out at their end. */
 static void take_out_all(struct kwq_queue *queue)
 {
-	kwq_begin_shut_down(queue);
+	kwq_begin_shut_down(queue, false);
 	kwq_drop_all(queue);
-	while (kwq_take_out_some(queue, remove_next_ready))
+	while (kwq_take_out_next(queue, remove_next_ready))
 		cond_resched();
 }
 
@@ -168,7 +168,7 @@ static struct kwq_item *abandon_next(struct kwq_queue *queue)
 void kwq_drop_references(struct kwq_queue *queue)
 {
 	take_out_all(queue);
-	while (kwq_take_out_some(queue, abandon_next))
+	while (kwq_take_out_next(queue, abandon_next))
 		cond_resched();
 }
 

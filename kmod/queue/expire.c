@@ -41,24 +41,24 @@ static bool has_due(const struct kwq_core *core, ktime_t now)
  * kwq_expire_some_locked() - expire a bounded number of waits and of leases (O3)
  * @queue: the queue; @queue->lock held
  * @now: current time
- * @most: the most steps for waits; leases are left for another call unless it is KWQ_READY_PER_HOLD
+ * @in_timer: in the timer's callback, which takes fewer steps and leaves the leases to the work item
  *
  * Return: true if more are due.
  */
-bool kwq_expire_some_locked(struct kwq_queue *queue, ktime_t now, unsigned int most)
+bool kwq_expire_some_locked(struct kwq_queue *queue, ktime_t now, bool in_timer)
 {
 	struct kwq_queue_bulk *bulk;
 	bool more;
 
 	lockdep_assert_held(&queue->lock);
-	expire_waits(queue, now, most);
+	expire_waits(queue, now, in_timer ? KWQ_READY_PER_TIMER : KWQ_READY_PER_HOLD);
 	more = has_due(&queue->core, now);
 	if (kwq_is_small(queue))
 		return more;
 	bulk = kwq_queue_bulk_of(queue);
 	if (!bulk->key_ops || bulk->lease_end > now)
 		return more;
-	return (most == KWQ_READY_PER_HOLD ? bulk->key_ops->end_leases(queue, now) : true) || more;
+	return in_timer || bulk->key_ops->end_leases(queue, now) || more;
 }
 
 /**
@@ -108,7 +108,7 @@ bool kwq_advance_some(struct kwq_queue *queue, ktime_t now)
 		return false;
 	kwq_lock(queue, &flags);
 	set_manual_clock(queue, max(queue->manual_now, now));
-	more = kwq_expire_some_locked(queue, queue->manual_now, KWQ_READY_PER_HOLD);
+	more = kwq_expire_some_locked(queue, queue->manual_now, false);
 	kwq_unlock(queue, flags);
 	return more;
 }

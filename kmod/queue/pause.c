@@ -54,7 +54,8 @@ int kwq_resume(struct kwq_queue *queue)
 	unsigned long flags;
 
 	kwq_lock(queue, &flags);
-	if (kwq_core_pauses(&queue->core) == !!queue->paused_until) {
+	/* The timed pause is one of them. */
+	if (kwq_core_pauses(&queue->core) <= !!queue->paused_until) {
 		kwq_unlock(queue, flags);
 		return -EINVAL;
 	}
@@ -147,14 +148,3 @@ void kwq_pause_until(struct kwq_queue *queue, ktime_t until)
 	kwq_unlock(queue, flags);
 }
 EXPORT_SYMBOL_GPL(kwq_pause_until);
-
-void kwq_end_timed_pause(struct kwq_queue *queue)
-{
-	unsigned long flags;
-
-	kwq_lock(queue, &flags);
-	if (queue->paused_until)
-		kwq_end_timed_pause_locked(queue);
-	kwq_unlock(queue, flags);
-}
-EXPORT_SYMBOL_GPL(kwq_end_timed_pause);

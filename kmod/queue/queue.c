@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A queue's initialisation, configuration and end; its length and its oldest dead item.
+ * A queue's initialisation, settings and end; the groups of its items; its length and its oldest
+ * dead item.
  */
 #include <linux/atomic.h>
 #include <linux/export.h>
-#include <linux/kcov.h>
 #include <linux/slab.h>
 #include "core/limiter.h"
 #include "queue.h"
@@ -55,7 +55,6 @@ void kwq_large_queue_init(struct kwq_large_queue *large, const char *name,
 	bulk->lease_end = KTIME_MAX;
 	bulk->key_ops = NULL;
 	bulk->id = atomic64_inc_return(&last_id);
-	bulk->kcov_handle = kcov_common_handle();
 }
 EXPORT_SYMBOL_GPL(kwq_large_queue_init);
 
@@ -110,6 +109,54 @@ int kwq_queue_destroy(struct kwq_queue *queue)
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kwq_queue_destroy);
+
+static int group_items_locked(struct kwq_queue *queue, u32 limit)
+{
+	if (kwq_core_is_grouped(&queue->core) || kwq_core_is_used(&queue->core))
+		return -EBUSY;
+	kwq_core_group_items(&queue->core, limit);
+	return 0;
+}
+
+int kwq_queue_group_items(struct kwq_queue *queue, u32 limit)
+{
+	unsigned long flags;
+	int err;
+
+	if (kwq_is_small(queue))
+		return -EINVAL;
+	kwq_lock(queue, &flags);
+	err = group_items_locked(queue, limit);
+	kwq_unlock(queue, flags);
+	return err;
+}
+EXPORT_SYMBOL_GPL(kwq_queue_group_items);
+
+int kwq_set_group(struct kwq_queue *queue, struct kwq_item *item, struct kwq_group *group)
+{
+	unsigned long flags;
+
+	if (!kwq_core_is_grouped(&queue->core))
+		return -EINVAL;
+	kwq_lock(queue, &flags);
+	kwq_core_set_group(&queue->core, item, group);
+	kwq_unlock(queue, flags);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kwq_set_group);
+
+int kwq_queue_set_aging(struct kwq_queue *queue, u64 aging)
+{
+	unsigned long flags;
+
+	if (kwq_is_small(queue) || queue->stamps == KWQ_CLOCK_NONE)
+		return -EINVAL;
+	kwq_lock(queue, &flags);
+	kwq_core_set_aging(&queue->core, aging);
+	kwq_unlock(queue, flags);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kwq_queue_set_aging);
 
 struct kwq_item *kwq_first_dead(struct kwq_queue *queue)
 {

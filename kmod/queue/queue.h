@@ -177,6 +177,7 @@ void kwq_call_work_item(struct kwq_queue *queue);
 void kwq_wake_again(struct kwq_queue *queue);
 void kwq_leave_timer(struct kwq_queue *queue);
 int kwq_timers_begin(void);
+void kwq_rest_if_due(ktime_t *begun);
 void kwq_timers_end(void);
 
 /**
@@ -207,7 +208,7 @@ static inline void kwq_look_again_locked(struct kwq_queue *queue)
 
 /* expire.c */
 bool kwq_expire_due_locked(struct kwq_queue *queue);
-bool kwq_expire_some_locked(struct kwq_queue *queue, ktime_t now, unsigned int most);
+bool kwq_expire_some_locked(struct kwq_queue *queue, ktime_t now, bool in_timer);
 ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns);
 bool kwq_advance_some(struct kwq_queue *queue, ktime_t now);
 
@@ -280,16 +281,13 @@ void kwq_wait_for_an_end_locked(struct kwq_queue *queue, unsigned long *flags);
 void kwq_drop_references(struct kwq_queue *queue);
 
 /* shut_down.c */
-void kwq_begin_shut_down(struct kwq_queue *queue);
-u16 kwq_begin_drain(struct kwq_queue *queue);
-bool kwq_take_out_some(struct kwq_queue *queue,
-		       struct kwq_item *(*take)(struct kwq_queue *queue));
+u16 kwq_begin_shut_down(struct kwq_queue *queue, bool drain);
+bool kwq_take_out_next(struct kwq_queue *queue, struct kwq_item *(*take)(struct kwq_queue *queue));
 void kwq_drop_all(struct kwq_queue *queue);
 int kwq_wait_drained(struct kwq_queue *queue, u16 shut_downs, ktime_t deadline);
 
 #if IS_ENABLED(CONFIG_KUNIT)
 int kwq_try_coalesce(struct kwq_queue *queue, struct kwq_item *item);
-bool kwq_drop(struct kwq_queue *queue);
 bool kwq_take_turn(struct kwq_queue *queue, bool was_behind);
 #endif
 

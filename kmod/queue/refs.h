@@ -21,18 +21,6 @@
 #include "queue.h"
 
 /**
- * struct kwq_owed_puts - items that became idle in one hold of the lock
- * @refs: the callbacks; undefined if @nr is 0
- * @nr: number of items
- * @items: the items; others may add them again, so they cannot be linked
- */
-struct kwq_owed_puts {
-	const struct kwq_ref_ops *refs;
-	unsigned int nr;
-	struct kwq_item *items[KWQ_ITEMS_PER_HOLD];
-};
-
-/**
  * kwq_note_use_locked() - take the queue's reference to an item that stops being idle
  * @queue: the queue; @queue->lock held
  * @item: the item
@@ -71,37 +59,6 @@ static inline void kwq_put(const struct kwq_ref_ops *refs, struct kwq_item *item
 {
 	if (unlikely(refs))
 		refs->put(item);
-}
-
-/**
- * kwq_owe_put_locked() - remember an item that may have become idle
- * @owed: where to remember it; it has room
- * @queue: the queue; @queue->lock held
- * @item: as for kwq_owed_put_locked()
- */
-static inline void kwq_owe_put_locked(struct kwq_owed_puts *owed,
-				      const struct kwq_queue *queue, struct kwq_item *item)
-{
-	const struct kwq_ref_ops *refs = kwq_owed_put_locked(queue, item);
-
-	if (!refs)
-		return;
-	owed->refs = refs;
-	owed->items[owed->nr++] = item;
-}
-
-/**
- * kwq_put_owed() - drop the queue's references to all remembered items
- * @owed: the items
- *
- * Context: as kwq_put().
- */
-static inline void kwq_put_owed(const struct kwq_owed_puts *owed)
-{
-	unsigned int i;
-
-	for (i = 0; i < owed->nr; i++)
-		kwq_put(owed->refs, owed->items[i]);
 }
 
 #endif /* KWQ_REFS_H */

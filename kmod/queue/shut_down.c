@@ -4,14 +4,21 @@
  */
 #include <linux/export.h>
 #include <linux/sched/signal.h>
-#include <kunit/visibility.h>
 #include "queue.h"
 #include "refs.h"
 #include "trace.h"
 #include "workers.h"
 
-/* Returns the number of shut downs without a drain. */
-static u16 shut_down(struct kwq_queue *queue, bool drain)
+/**
+ * kwq_begin_shut_down() - refuse adds and wake everyone (Q8, Q9)
+ * @queue: the queue
+ * @drain: whether the waits of drains go on; else they end
+ *
+ * The caller has to drop the waiting times and the dead items afterwards.
+ *
+ * Return: the number of shut downs without a drain, for kwq_wait_drained().
+ */
+u16 kwq_begin_shut_down(struct kwq_queue *queue, bool drain)
 {
 	unsigned long flags;
 	u16 shut_downs;
@@ -26,36 +33,9 @@ static u16 shut_down(struct kwq_queue *queue, bool drain)
 }
 
 /**
- * kwq_begin_shut_down() - refuse adds, wake everyone, and end every drain's wait (Q8)
- * @queue: the queue
- *
- * The caller has to drop the waiting times and the dead items afterwards.
- *
- * Context: process; may sleep.
- */
-void kwq_begin_shut_down(struct kwq_queue *queue)
-{
-	shut_down(queue, false);
-}
-
-/**
- * kwq_begin_drain() - refuse adds and wake everyone (Q9)
- * @queue: the queue
- *
- * The caller has to drop the waiting times and the dead items afterwards.
- *
- * Context: process; may sleep.
- * Return: the number of shut downs without a drain, for kwq_wait_drained().
- */
-u16 kwq_begin_drain(struct kwq_queue *queue)
-{
-	return shut_down(queue, true);
-}
-
-/**
  * kwq_wait_drained() - wait until nothing is ready or processing (Q9)
  * @queue: a queue that is shut down
- * @shut_downs: the result of kwq_begin_drain()
+ * @shut_downs: the result of kwq_begin_shut_down()
  * @deadline: when to stop waiting, on the queue's clock; KTIME_MAX for never
  *
  * Context: process; sleeps.
@@ -99,37 +79,26 @@ static struct kwq_item *drop_next(struct kwq_queue *queue)
 }
 
 /**
- * kwq_take_out_some() - take out a bounded number of items, and drop the references to them (O8)
+ * kwq_take_out_next() - take out an item, and drop the reference to it
  * @queue: the queue
  * @take: takes out the next item, or ends its wait, under the lock; NULL if none is left
  *
  * Context: that of the callbacks of &struct kwq_ref_ops.
  * Return: true if there may be more.
  */
-noinline_for_stack bool kwq_take_out_some(struct kwq_queue *queue,
-					  struct kwq_item *(*take)(struct kwq_queue *queue))
+bool kwq_take_out_next(struct kwq_queue *queue, struct kwq_item *(*take)(struct kwq_queue *queue))
 {
-	struct kwq_item *item = NULL;
-	struct kwq_owed_puts owed;
+	const struct kwq_ref_ops *refs = NULL;
+	struct kwq_item *item;
 	unsigned long flags;
-	int n;
 
-	owed.nr = 0;
 	kwq_lock(queue, &flags);
-	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
-		item = take(queue);
-		if (!item)
-			break;
-		kwq_owe_put_locked(&owed, queue, item);
-	}
+	item = take(queue);
+	if (item)
+		refs = kwq_owed_put_locked(queue, item);
 	kwq_unlock_got(queue, flags);
-	kwq_put_owed(&owed);
+	kwq_put(refs, item);
 	return item;
-}
-
-VISIBLE_IF_KUNIT bool kwq_drop(struct kwq_queue *queue)
-{
-	return kwq_take_out_some(queue, drop_next);
 }
 
 /**
@@ -140,14 +109,14 @@ VISIBLE_IF_KUNIT bool kwq_drop(struct kwq_queue *queue)
  */
 void kwq_drop_all(struct kwq_queue *queue)
 {
-	while (kwq_drop(queue))
+	while (kwq_take_out_next(queue, drop_next))
 		cond_resched();
 }
 
 void kwq_shut_down(struct kwq_queue *queue)
 {
-	shut_down(queue, false);
-	while (kwq_drop(queue))
+	kwq_begin_shut_down(queue, false);
+	while (kwq_take_out_next(queue, drop_next))
 		cpu_relax();
 }
 EXPORT_SYMBOL_GPL(kwq_shut_down);
@@ -159,7 +128,7 @@ int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline)
 	if (kwq_in_handler(queue))
 		return -EDEADLK;
 	kwq_might_wait_for_workers(queue);
-	shut_downs = kwq_begin_drain(queue);
+	shut_downs = kwq_begin_shut_down(queue, true);
 	kwq_drop_all(queue);
 	return kwq_wait_drained(queue, shut_downs, deadline);
 }

@@ -16,7 +16,6 @@
 #include <linux/hrtimer.h>
 #include <linux/init.h>
 #include <linux/irq_work.h>
-#include <linux/kcov.h>
 #include <linux/llist.h>
 #include <linux/minmax.h>
 #include <linux/preempt.h>
@@ -77,8 +76,7 @@ VISIBLE_IF_KUNIT bool kwq_take_turn(struct kwq_queue *queue, bool was_behind)
 
 	spin_lock_irqsave(&queue->lock, flags);
 	kwq_take_posts_locked(queue);
-	more = kwq_expire_some_locked(queue, kwq_now_locked(queue),
-				      was_behind ? KWQ_READY_PER_HOLD : KWQ_READY_PER_TIMER);
+	more = kwq_expire_some_locked(queue, kwq_now_locked(queue), !was_behind);
 	if (!was_behind) {
 		more = more && !xchg(&queue->is_behind, true);
 	} else if (!more) {
@@ -94,24 +92,29 @@ VISIBLE_IF_KUNIT bool kwq_take_turn(struct kwq_queue *queue, bool was_behind)
 
 static void take_turn_and_go_on(struct kwq_queue *queue, bool was_behind)
 {
-	bool small = kwq_is_small(queue), is_behind;
-
-	/* Attributes the coverage to the fuzzer's program that made the queue. */
-	if (!small)
-		kcov_remote_start_common(kwq_queue_bulk_of(queue)->kcov_handle);
-	is_behind = kwq_take_turn(queue, was_behind);
-	if (!small)
-		kcov_remote_stop();
-	if (is_behind)
+	if (kwq_take_turn(queue, was_behind))
 		leave_to_work_item(queue);
 }
 
-/*
- * The queues that are behind take turns, until none is.
+/**
+ * kwq_rest_if_due() - let other tasks run, in a work item that may go on for long
+ * @begun: in and out: when it began to work without a rest
  *
  * A task that works for long would keep the processor for a slice of the scheduler's, which is
  * longer than other tasks should wait (O8). So it sleeps in between.
+ *
+ * Context: process; may sleep.
  */
+void kwq_rest_if_due(ktime_t *begun)
+{
+	cond_resched();
+	if (ktime_get() - *begun < WORKS_NS)
+		return;
+	usleep_range(RESTS_US, 2 * RESTS_US);
+	*begun = ktime_get();
+}
+
+/* The queues that are behind take turns, until none is. */
 static void catch_up(struct work_struct *work)
 {
 	struct kwq_queue *queue, *next;
@@ -121,11 +124,7 @@ static void catch_up(struct work_struct *work)
 	while ((first = llist_del_all(&queues_behind))) {
 		llist_for_each_entry_safe(queue, next, llist_reverse_order(first), behind) {
 			take_turn_and_go_on(queue, true);
-			cond_resched();
-			if (ktime_get() - begun < WORKS_NS)
-				continue;
-			usleep_range(RESTS_US, 2 * RESTS_US);
-			begun = ktime_get();
+			kwq_rest_if_due(&begun);
 		}
 	}
 }
@@ -160,7 +159,7 @@ ktime_t kwq_next_time_locked(const struct kwq_queue *queue)
 	if (!kwq_is_small(queue))
 		next = min(next, kwq_queue_bulk_of(queue)->lease_end);
 	if (unlikely(queue->paused_until) && kwq_core_nr_offered(&queue->core) &&
-	    (queue->core.paused & ~KWQ_TERM_RUNS) == 1)
+	    kwq_core_pauses(&queue->core) == 1 && !kwq_core_term_is_over(&queue->core))
 		next = min(next, queue->paused_until);
 	return next;
 }

@@ -8,10 +8,14 @@
  *	change /devices/platform/kwq_link LINK=up IFINDEX=3 NETNS=4026531840
  *
  * If a link flaps quickly, events for states in between may be left out, but never the one
- * for the last state. An event that could not be sent is tried again. The module covers all
- * net namespaces, because one notifier reports all devices. The key in the queue is the
- * device itself, not its name or index.
+ * for the last state. An event that could not be sent is tried again, after 10 ms, 20 ms and so
+ * on up to 10 s. The module covers all net namespaces, because one notifier reports all devices.
+ * The key in the queue is the device itself, not its name or index.
+ *
+ * The handler only begins to send an event, as a driver begins a request to its device. The end of
+ * the attempt comes in another context, here that of a function which the kernel calls for us.
  */
+#include <linux/async.h>
 #include <linux/atomic.h>
 #include <linux/debugfs.h>
 #include <linux/err.h>
@@ -34,19 +38,22 @@ static const char * const names[] = { "unknown", "down", "no-carrier", "up" };
  * @item: the device in the queue
  * @dev: the device; exists until @item is cancelled
  * @node: entry in links; under RTNL
- * @told: the last state that was sent to udev; only the handler uses it
- * @reconciling: number of running handlers of this link, to show that it is at most one
+ * @told: the last state that was sent to udev; only an attempt uses it
+ * @telling: the state that the present attempt sends; the same
+ * @reconciling: number of attempts of this link, to show that it is at most one
  */
 struct link {
 	struct kwq_item item;
 	struct net_device *dev;
 	struct hlist_node node;
 	enum state told;
+	enum state telling;
 	atomic_t reconciling;
 };
 
 static DEFINE_HASHTABLE(links, 8);
 static struct kwq_queue queue;
+static ASYNC_DOMAIN_EXCLUSIVE(attempts);
 static struct platform_device *teller;
 
 static unsigned int fail_every;
@@ -79,15 +86,27 @@ static int tell_udev(const struct net_device *dev, enum state state)
 	return kobject_uevent_env(&teller->dev.kobj, KOBJ_CHANGE, env);
 }
 
+/* Ends the attempt that reconcile() began. Afterwards, the link may be freed. */
+static void tell_and_end(void *data, async_cookie_t cookie)
+{
+	struct link *link = data;
+	int err = tell_udev(link->dev, link->telling);
+
+	if (err)
+		atomic_inc(&failures);
+	else
+		link->told = link->telling;
+	atomic_dec(&link->reconciling);
+	kwq_item_done(&queue, &link->item, kwq_result_of(err));
+}
+
 /*
  * The handler. It looks at the state of the link now, whatever the event was. It may sleep,
- * but must not take RTNL, because unwatch() holds that while it waits for the handler.
+ * but must not take RTNL, because unwatch() holds that while it waits for the attempt's end.
  */
 static struct kwq_result reconcile(struct kwq_queue *queue, struct kwq_item *item)
 {
 	struct link *link = container_of(item, struct link, item);
-	enum state state = state_of(link->dev);
-	int err = 0;
 
 	if (atomic_inc_return(&link->reconciling) > 1)
 		atomic_inc(&overlaps);
@@ -95,15 +114,13 @@ static struct kwq_result reconcile(struct kwq_queue *queue, struct kwq_item *ite
 	if (kwq_num_requeues(queue, item))
 		atomic_inc(&retries);
 
-	if (state != link->told)
-		err = tell_udev(link->dev, state);
-	if (err)
-		atomic_inc(&failures);
-	else
-		link->told = state;
-
-	atomic_dec(&link->reconciling);
-	return kwq_result_of(err);
+	link->telling = state_of(link->dev);
+	if (link->telling == link->told) {
+		atomic_dec(&link->reconciling);
+		return kwq_result_done();
+	}
+	async_schedule_domain(tell_and_end, link, &attempts);
+	return kwq_result_later();
 }
 
 static const struct kwq_handler handler = {
@@ -192,8 +209,24 @@ static void __init show_figures(void)
 	debugfs_create_atomic_t("overlaps", 0444, dir, &overlaps);
 }
 
+static void end(void)
+{
+	kwq_queue_destroy(&queue);
+	/* All attempts have ended, but the last functions may not have returned yet. */
+	async_synchronize_full_domain(&attempts);
+	debugfs_remove(dir);
+	platform_device_unregister(teller);
+}
+
 static int __init kwq_link_init(void)
 {
+	const struct kwq_limiter_config backoff = {
+		.nr = 1,
+		.limiters = { {
+			.kind = KWQ_LIMITER_EXPONENTIAL,
+			.u.exponential = { .base = 10 * NSEC_PER_MSEC, .max = 10 * NSEC_PER_SEC },
+		} },
+	};
 	int err;
 
 	teller = platform_device_register_simple("kwq_link", PLATFORM_DEVID_NONE, NULL, 0);
@@ -202,7 +235,9 @@ static int __init kwq_link_init(void)
 	show_figures();
 
 	kwq_queue_init(&queue, "kwq_link", KWQ_CLOCK_MONOTONIC);
-	err = kwq_start_handler(&queue, &handler);
+	err = kwq_configure(&queue, &backoff);
+	if (!err)
+		err = kwq_start_handler(&queue, &handler);
 	if (err)
 		goto destroy;
 	/* Calls the notifier for each existing device. If that fails, unregisters them. */
@@ -212,9 +247,7 @@ static int __init kwq_link_init(void)
 	return 0;
 
 destroy:
-	kwq_queue_destroy(&queue);
-	debugfs_remove(dir);
-	platform_device_unregister(teller);
+	end();
 	return err;
 }
 
@@ -222,9 +255,7 @@ static void __exit kwq_link_exit(void)
 {
 	/* Calls the notifier for each existing device, as if it were removed. */
 	unregister_netdevice_notifier(&notifier);
-	kwq_queue_destroy(&queue);
-	debugfs_remove(dir);
-	platform_device_unregister(teller);
+	end();
 }
 
 module_init(kwq_link_init);

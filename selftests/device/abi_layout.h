@@ -272,7 +272,7 @@ KWQ_AT(kwq_histogram, sum, 0, 8);
 KWQ_AT(kwq_histogram, sum_high, 8, 8);
 KWQ_AT(kwq_histogram, counts, 16, 88);
 
-_Static_assert(sizeof(struct kwq_stat) == 936, "kwq_stat");
+_Static_assert(sizeof(struct kwq_stat) == 944, "kwq_stat");
 KWQ_AT(kwq_stat, size, 0, 4);
 KWQ_AT(kwq_stat, state, 4, 4);
 KWQ_AT(kwq_stat, ready, 8, 8);
@@ -328,6 +328,7 @@ KWQ_AT(kwq_stat, unread, 912, 8);
 KWQ_AT(kwq_stat, followers, 920, 4);
 KWQ_AT(kwq_stat, getters, 924, 4);
 KWQ_AT(kwq_stat, term, 928, 8);
+KWQ_AT(kwq_stat, refused, 936, 8);
 
 _Static_assert(sizeof(struct kwq_board_slot) == 64, "kwq_board_slot");
 KWQ_AT(kwq_board_slot, seq, 0, 4);
@@ -371,13 +372,11 @@ KWQ_AT(kwq_term_args, size, 0, 4);
 KWQ_AT(kwq_term_args, flags, 4, 4);
 KWQ_AT(kwq_term_args, until, 8, 8);
 
-_Static_assert(sizeof(struct kwq_sync_args) == 40, "kwq_sync_args");
+_Static_assert(sizeof(struct kwq_sync_args) == 24, "kwq_sync_args");
 KWQ_AT(kwq_sync_args, size, 0, 4);
 KWQ_AT(kwq_sync_args, flags, 4, 4);
 KWQ_AT(kwq_sync_args, deadline, 8, 8);
 KWQ_AT(kwq_sync_args, resume, 16, 8);
-KWQ_AT(kwq_sync_args, number, 24, 8);
-KWQ_AT(kwq_sync_args, outbox_number, 32, 8);
 
 KWQ_EQUALS(KEY_MAX, 4096);
 KWQ_EQUALS(NAME_MAX, 255);

@@ -47,7 +47,7 @@
 	X(values, 8) X(paused_for, 8) X(aging, 8) X(groups, 8) X(blocked, 8) \
 	X(group_limit, 8) X(oldest_waiting, 8) X(oldest_dead, 8) X(returned, 8) X(posted, 8) \
 	X(id, 8) X(last_change, 8) X(kept, 8) X(unread, 8) X(followers, 4) X(getters, 4) \
-	X(term, 8)
+	X(term, 8) X(refused, 8)
 
 /* All flags of a queue, and all states of an item. */
 #define KWQ_ALL_CREATE	0x7fU

@@ -926,15 +926,15 @@ static void start_sync(struct sleeper *s, int q, struct kwq_sync_args *sync)
 TEST_F(changes, sync_waits_until_all_is_kept)
 {
 	struct kwq_sync_args all = { .deadline = KWQ_NO_DEADLINE };
-	struct kwq_sync_args first = { .deadline = KWQ_NO_DEADLINE, .number = CREATION + 1 };
+	struct kwq_sync_args first = { .deadline = KWQ_NO_DEADLINE };
 	struct sleeper late, early;
 
 	/* The creation is kept, and nothing has changed since. */
 	EXPECT_EQ(0, q_sync_until(self->w, 0));
 	ASSERT_EQ(KWQ_ADDED, q_add(self->w, "a"));
+	start_sync(&early, self->w, &first);
 	ASSERT_EQ(KWQ_ADDED, q_add(self->w, "b"));
 	start_sync(&late, self->w, &all);
-	start_sync(&early, self->w, &first);
 	/* It has read both, and keeps none yet. */
 	EXPECT_STREQ("a:R b:R ", news(self));
 	EXPECT_STREQ(NO_NEWS, news(self));
@@ -942,7 +942,6 @@ TEST_F(changes, sync_waits_until_all_is_kept)
 	self->r.kept = CREATION + 1;
 	EXPECT_STREQ(NO_NEWS, news(self));
 	EXPECT_EQ(0, sleeper_join(&early));
-	EXPECT_EQ(0, first.number);
 	EXPECT_FALSE(atomic_load(&late.ended));
 	EXPECT_EQ(-ETIMEDOUT, q_sync_until(self->w, 0));
 	self->r.kept = CREATION + 2;
@@ -961,23 +960,11 @@ TEST_F(changes, sync_waits_until_all_is_kept)
 	EXPECT_EQ(-ETIMEDOUT, q_sync_until(self->w, 0));
 }
 
-TEST_F(changes, sync_of_a_number)
+TEST_F(changes, sync_refuses_what_it_ignores)
 {
-	struct kwq_sync_args sync = { .number = CREATION + 2 };
+	struct kwq_sync_args sync = { .resume = 1 };
 
-	ASSERT_EQ(KWQ_ADDED, q_add(self->w, "a"));
 	EXPECT_EQ(-EINVAL, q_sync_with(self->w, &sync));
-	sync = (struct kwq_sync_args){ .number = ~0ULL };
-	EXPECT_EQ(-EINVAL, q_sync_with(self->w, &sync));
-	sync = (struct kwq_sync_args){ .resume = 1 };
-	EXPECT_EQ(-EINVAL, q_sync_with(self->w, &sync));
-	keep_all(self);
-	ASSERT_EQ(KWQ_ADDED, q_add(self->w, "b"));
-	sync = (struct kwq_sync_args){ .number = CREATION + 1 };
-	EXPECT_EQ(0, q_sync_with(self->w, &sync));
-	EXPECT_EQ(0, sync.number);
-	sync = (struct kwq_sync_args){ .number = CREATION + 2 };
-	EXPECT_EQ(-ETIMEDOUT, q_sync_with(self->w, &sync));
 }
 
 TEST_F(changes, sync_until_its_deadline)
@@ -1000,8 +987,7 @@ TEST_F(changes, sync_until_its_deadline)
 	}
 }
 
-/* A restart waits for no later change than the call. */
-TEST_F(changes, sync_that_is_restarted_keeps_its_number)
+TEST_F(changes, sync_is_restarted)
 {
 	struct kwq_sync_args sync;
 	struct sleeper s;
@@ -1016,14 +1002,12 @@ TEST_F(changes, sync_that_is_restarted_keeps_its_number)
 		};
 		start_sync(&s, self->w, &sync);
 		EXPECT_STREQ("a:W ", news(self));
-		ASSERT_LE(0, q_add_after(self->w, "b", HOUR - relative));
 		interrupt(&s);
 		wait_until_asleep(s.tid, __NR_ioctl, KWQ_IOC_SYNC);
 		EXPECT_FALSE(atomic_load(&s.ended));
 		self->r.kept = self->r.after;
-		EXPECT_STREQ("b:W ", news(self));
+		EXPECT_STREQ(NO_NEWS, news(self));
 		EXPECT_EQ(0, sleeper_join(&s));
-		EXPECT_EQ(0, sync.number);
 		EXPECT_EQ(0, sync.resume);
 	}
 }
@@ -1039,18 +1023,16 @@ TEST_F(changes, sync_is_interrupted)
 	ASSERT_EQ(KWQ_ADDED, q_add(self->w, "b"));
 	interrupt(&s);
 	EXPECT_EQ(-EINTR, sleeper_join(&s));
-	EXPECT_EQ(CREATION + 1, sync.number);
 	EXPECT_LT(0, sync.resume);
 	EXPECT_GE(now_ns() + HOUR, sync.resume);
 	/* It goes on until the time that was stored. */
 	sync.resume = 1;
 	EXPECT_EQ(-ETIMEDOUT, q_sync_with(self->w, &sync));
-	EXPECT_EQ(0, sync.number);
 	EXPECT_EQ(0, sync.resume);
 }
 
-/* It cannot be restarted if it cannot store what it waits for. */
-TEST_F(changes, sync_cannot_store_its_number)
+/* It cannot be restarted if it cannot store until when it waits. */
+TEST_F(changes, sync_cannot_store_its_deadline)
 {
 	size_t page = getpagesize();
 	struct kwq_sync_args *arg;
@@ -1060,7 +1042,9 @@ TEST_F(changes, sync_cannot_store_its_number)
 	ASSERT_EQ(KWQ_ADDED, q_add(self->w, "a"));
 	arg = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, arg);
-	*arg = (struct kwq_sync_args){ .size = sizeof(*arg), .deadline = KWQ_NO_DEADLINE };
+	*arg = (struct kwq_sync_args){
+		.size = sizeof(*arg), .flags = KWQ_SYNC_RELATIVE, .deadline = HOUR,
+	};
 	ASSERT_EQ(0, mprotect(arg, page, PROT_READ));
 	catch_signal(SA_RESTART);
 	child = fork();
@@ -1075,7 +1059,7 @@ TEST_F(changes, sync_cannot_store_its_number)
 	EXPECT_EQ(0, status);
 	/* A wait that is over needs nothing to be stored. */
 	ASSERT_EQ(0, mprotect(arg, page, PROT_READ | PROT_WRITE));
-	arg->number = CREATION + 1;
+	arg->resume = now_ns() + HOUR;
 	keep_all(self);
 	ASSERT_EQ(0, mprotect(arg, page, PROT_READ));
 	EXPECT_EQ(0, request(self->w, KWQ_IOC_SYNC, arg));

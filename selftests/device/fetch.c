@@ -292,4 +292,32 @@ TEST_F(fetch, value_is_replaced_while_it_is_read)
 	close(r.q);
 }
 
+static void look_at_user_bytes(void *changed)
+{
+	struct replacement *r = changed;
+
+	r->after = user_bytes(r->dev);
+}
+
+/* O9: the key of a list counts while it is copied in, as the buffers of other calls do. */
+TEST_F(fetch, key_of_a_list_counts_while_it_is_read)
+{
+	const __u32 len = KWQ_KEY_MAX;
+	struct kwq_listed listed[1];
+	const struct kwq_list_items_args list = {
+		.size = sizeof(list), .flags = KWQ_LIST_KEY, .states = KWQ_IS_READY,
+		.key = user_ptr(self->beyond - 1), .key_len = len,
+		.batch = {
+			.entries = user_ptr(listed), .nr = 1, .entry_size = sizeof(listed[0]),
+		},
+	};
+	struct replacement r = { .dev = self->dev };
+
+	r.before = user_bytes(self->dev);
+	EXPECT_EQ(-ENOENT, request_while(self, self->q, KWQ_IOC_LIST_ITEMS, &list,
+					 look_at_user_bytes, &r));
+	EXPECT_LE(r.before + len, r.after);
+	EXPECT_EQ(r.before, user_bytes(self->dev));
+}
+
 TEST_HARNESS_MAIN

@@ -294,8 +294,7 @@ static void mark_what_may_be_written(struct fuzzer *f)
 		may_write(f, c->arg + offsetof(struct kwq_changes_args, of_queue), 8);
 		break;
 	case SYNC:
-		may_write(f, c->arg + offsetof(struct kwq_sync_args, resume),
-			  sizeof(struct kwq_sync_args) - offsetof(struct kwq_sync_args, resume));
+		may_write(f, c->arg + offsetof(struct kwq_sync_args, resume), 8);
 		break;
 	case BOARD:
 		may_write(f, c->arg + offsetof(struct kwq_board_args, map_size), 8);

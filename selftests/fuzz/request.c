@@ -70,8 +70,6 @@ static void build_changes(struct fuzzer *f, struct kwq_changes_args *changes)
 static void build_sync(struct fuzzer *f, struct kwq_sync_args *sync)
 {
 	sync->deadline = any_deadline(f);
-	sync->number = one_in(f, 4) ? 0 : 1 + any(f, one_in(f, 2) ? 2 : 100);
-	sync->outbox_number = one_in(f, 4) ? 1 + any(f, one_in(f, 2) ? 2 : 100) : 0;
 	if (one_in(f, 3)) {
 		sync->flags = KWQ_SYNC_RELATIVE;
 		sync->deadline = any_time(f);

@@ -40,7 +40,7 @@ rm -rf "$root"
 mkdir -p "$root"/{bin,dev,proc,sys,tmp,run,lib}
 
 release=$(release_of "$kernel_dir/kdir")
-module_config=(CONFIG_KWQ_SAMPLE_LINK=m CONFIG_KWQ_SAMPLE_TALLY=m CONFIG_KWQ_SAMPLE_ALIVE=m)
+module_config=(CONFIG_KWQ_SAMPLE_LINK=m CONFIG_KWQ_SAMPLE_TALLY=m CONFIG_KWQ_SAMPLE_ALIVE=m CONFIG_KWQ_SAMPLE_NETDEVS=m)
 modules=$BUILD
 # The device's tests load the module as users have it. Only for counts of lines both kinds of tests need the same module.
 case "$kernel $*" in

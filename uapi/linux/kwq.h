@@ -1302,6 +1302,8 @@ struct kwq_histogram {
  *		or are closed. So workers that have nothing to do are counted.
  * @term:	when all hand-outs end or have ended, on the queue's clock; KWQ_NO_DEADLINE for
  *		never: see TERM.
+ * @refused:	adds of drivers that were refused, at once or later: see kwq_add_key() of the kernel.
+ *		Errors of ADD do not count here, because each program learns of its own.
  */
 struct kwq_stat {
 	__u32 size;
@@ -1359,6 +1361,7 @@ struct kwq_stat {
 	__u32 followers;
 	__u32 getters;
 	__u64 term;
+	__u64 refused;
 };
 
 /** define KWQ_BOARD_KEY_MAX - the longest key on a board, in bytes */
@@ -1602,21 +1605,15 @@ struct kwq_term_args {
  * @deadline:	when to stop waiting: absolute ns on the queue's clock, or KWQ_NO_DEADLINE. With
  *		KWQ_SYNC_RELATIVE ns from now.
  * @resume:	as in &struct kwq_get_args.
- * @number:	zero for all changes so far. Else the number up to which they must be kept. If a
- *		signal interrupts the wait, the kernel stores here what the wait was for. On any
- *		other return it is zero.
- * @outbox_number: the same for the changes of the outbox.
  *
  * In a queue with KWQ_CREATE_OUTBOX the call first waits until all changes so far of the outbox are
  * kept, if that has KWQ_CREATE_CHANGES.
  *
  * This is fsync(2) for a queue whose follower keeps the changes. Without a follower the call waits
- * for one.
+ * for one. A call that goes on after a signal waits for all changes up to then.
  *
  * Errors: EINTR, ETIMEDOUT, and
  *
- * - EINVAL: also a @number that no change has yet, or an @outbox_number without an outbox that has
- *   KWQ_CREATE_CHANGES
  * - EOPNOTSUPP: the queue was created without KWQ_CREATE_CHANGES
  */
 struct kwq_sync_args {
@@ -1624,8 +1621,6 @@ struct kwq_sync_args {
 	__u32 flags;
 	__u64 deadline;
 	__u64 resume;
-	__u64 number;
-	__u64 outbox_number;
 };
 
 #define KWQ_IOC_MAGIC		0xBB

@@ -50,7 +50,7 @@ extern const struct command command_create, command_open, command_ls, command_st
 
 /* Those of kwq debug. */
 extern const struct command command_advance, command_forget, command_requeues, command_term,
-	command_sync, command_events;
+	command_sync;
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -181,6 +181,9 @@ const char *shared_queue(const struct kwq *q);
  * lasts until then.
  */
 void tell_nobody_keeps(const char *name, const struct kwq_stat *st);
+
+/* The same, if calls of the queue wait until what they did is kept, and nobody keeps it. */
+void warn_of_wait(const struct kwq *q, const char *name);
 
 /*
  * U9: as kwq_check_owner(), for a queue that a command has opened where it would have made one.

@@ -46,7 +46,7 @@ void near_offer(struct near *near, const char *name, size_t len)
 	if (near->len > NAME_MAX_LEN || len > NAME_MAX_LEN)
 		return;
 	edits = distance(near->word, near->len, name, len);
-	if (edits > (len + 2) / 3 || edits >= near->len ||
+	if (edits > (len + 1) / 3 || edits >= near->len ||
 	    (near->best && edits >= near->best_distance))
 		return;
 	near->best = name;

@@ -12,7 +12,7 @@
 #include "duration.h"
 #include "output.h"
 
-enum { BAR = 20, FRAME = 3, LINE_SIZE = 512, WIDTH_UNKNOWN = 80 };
+enum { BAR = 20, LINE_SIZE = 512, WIDTH_UNKNOWN = 80 };
 
 #define DRAW_EVERY (NS_PER_S / 5)
 
@@ -70,29 +70,14 @@ static unsigned long long left(const struct progress_counts *counts)
 	return counts->held + counts->ready + counts->waiting;
 }
 
-/* The part of all keys that has ended, times @scale. */
-static unsigned int part(const struct progress_counts *counts, unsigned int scale)
+/* The part of all keys that has ended. */
+static void put_bar(struct line *line, const struct progress_counts *counts)
 {
 	double all = (double)ended(counts) + left(counts);
+	int full = all > 0 ? ended(counts) / all * BAR : 0;
 
-	return all > 0 ? ended(counts) / all * scale : 0;
-}
-
-static void put_bar(struct line *line, const struct progress_counts *counts,
-		    unsigned int width)
-{
-	unsigned int full = part(counts, width);
-
-	if (line->columns < width + FRAME || line->room <= width + FRAME)
-		return;
-	put_field(line, NULL, " [");
-	memset(line->to, '#', full);
-	memset(line->to + full, '.', width - full);
-	line->to += width;
-	line->room -= width;
-	line->columns -= width;
-	*line->to = '\0';
-	put_field(line, NULL, "]");
+	put_field(line, NULL, " [%.*s%.*s]", full, "####################", BAR - full,
+		  "....................");
 }
 
 /* As 1:02:05. */
@@ -100,21 +85,6 @@ static void put_seconds(struct line *line, const char *before, uint64_t seconds)
 {
 	put_field(line, NULL, "%s%" PRIu64 ":%02u:%02u", before, seconds / 3600,
 		  (unsigned int)(seconds / 60 % 60), (unsigned int)(seconds % 60));
-}
-
-/* The time that is left; "?" before the first job has ended. */
-static void put_eta(struct line *line, const char *before,
-		    const struct progress_counts *counts, uint64_t elapsed)
-{
-	double seconds;
-
-	if (!ended(counts) && left(counts)) {
-		put_field(line, NULL, "%s?", before);
-		return;
-	}
-	seconds = ended(counts) ? (double)elapsed / ended(counts) * left(counts) / NS_PER_S : 0;
-	/* A hundred years; more would overflow. */
-	put_seconds(line, before, seconds < 3.2e9 ? (uint64_t)(seconds + 0.5) : 3200000000u);
 }
 
 static void put_counts(struct line *line, const struct progress_counts *counts, double rate,
@@ -131,51 +101,24 @@ static void put_counts(struct line *line, const struct progress_counts *counts, 
 	put_field(line, NULL, " %" PRIu64 " waiting", counts->waiting);
 	put_field(line, NULL, " %.1f/s", rate);
 	put_seconds(line, " ", elapsed / NS_PER_S);
-	put_bar(line, counts, BAR);
-}
-
-/* As parallel --bar has it: percent, ended and left, the time that is left, and a bar. */
-static void put_wide_bar(struct line *line, const struct progress_counts *counts,
-			 uint64_t elapsed)
-{
-	unsigned long long bad = counts->failed + counts->dead;
-	unsigned int width;
-
-	put_field(line, NULL, "%3u%%", part(counts, 100));
-	put_field(line, NULL, " %llu:%llu", ended(counts), left(counts));
-	put_eta(line, "=", counts, elapsed);
-	if (bad)
-		put_field(line, "\033[31m", " %llu failed", bad);
-	width = line->columns < line->room ? line->columns : line->room - 1;
-	if (width > FRAME)
-		put_bar(line, counts, width - FRAME);
+	put_bar(line, counts);
 }
 
 void progress_format(char *to, size_t size, unsigned int width, bool color,
-		     enum progress_style style, const struct progress_counts *counts,
-		     double rate, uint64_t elapsed)
+		     const struct progress_counts *counts, double rate, uint64_t elapsed)
 {
 	struct line line = { .to = to, .room = size, .columns = width, .color = color };
 
 	*to = '\0';
-	if (style == PROGRESS_BAR) {
-		put_wide_bar(&line, counts, elapsed);
-		return;
-	}
-	if (style == PROGRESS_ETA) {
-		put_eta(&line, "ETA ", counts, elapsed);
-		put_field(&line, NULL, " ");
-	}
 	put_counts(&line, counts, rate, elapsed);
 }
 
-void progress_init(struct progress *p, enum progress_style style, uint64_t now)
+void progress_init(struct progress *p, uint64_t now)
 {
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 
 	p->on = isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb");
 	p->color = !no_color || !*no_color;
-	p->style = style;
 	p->started = now;
 	p->due = now;
 }
@@ -193,7 +136,7 @@ int progress_timeout(const struct progress *p, uint64_t now)
 }
 
 /* Leaves the last column free: some terminals wrap the line there. */
-unsigned int progress_width(void)
+static unsigned int terminal_width(void)
 {
 	struct winsize size;
 
@@ -217,7 +160,7 @@ static bool in_foreground(void)
  * Jobs per second over the last PROGRESS_SAMPLES seconds, or over the whole time if
  * that is shorter.
  */
-double progress_rate(struct progress *p, unsigned long long nr, uint64_t now)
+static double rate_of(struct progress *p, unsigned long long nr, uint64_t now)
 {
 	uint64_t elapsed = now - p->started, seconds = elapsed / NS_PER_S;
 	uint64_t since;
@@ -237,7 +180,7 @@ double progress_rate(struct progress *p, unsigned long long nr, uint64_t now)
 	return (double)(nr - before) * NS_PER_S / (now - since);
 }
 
-void progress_show(struct progress *p, const char *line, uint64_t now)
+static void show(struct progress *p, const char *line, uint64_t now)
 {
 	char text[LINE_SIZE + 16];
 	int len;
@@ -254,11 +197,11 @@ void progress_draw(struct progress *p, const struct progress_counts *counts,
 		   uint64_t now)
 {
 	char line[LINE_SIZE];
-	double rate = progress_rate(p, ended(counts), now);
+	double rate = rate_of(p, ended(counts), now);
 
-	progress_format(line, sizeof(line), progress_width(), p->color, p->style,
-			counts, rate, now - p->started);
-	progress_show(p, line, now);
+	progress_format(line, sizeof(line), terminal_width(), p->color, counts, rate,
+			now - p->started);
+	show(p, line, now);
 }
 
 void progress_hide(struct progress *p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * The progress line of kwq run on a terminal. key_progress.h has that of other commands.
+ * The progress line of kwq run on a terminal.
  */
 #ifndef KWQ_PROGRESS_H
 #define KWQ_PROGRESS_H
@@ -16,19 +16,12 @@ struct progress_counts {
 	uint64_t ready, waiting;	/* in the queue, for all workers */
 };
 
-enum progress_style {
-	PROGRESS_COUNTS,
-	PROGRESS_ETA,		/* the counts, behind the time that is left */
-	PROGRESS_BAR,		/* a bar as wide as the terminal */
-};
-
 enum { PROGRESS_SAMPLES = 10 };
 
 struct progress {
 	bool on;
 	bool shown;
 	bool color;
-	enum progress_style style;
 	uint64_t started;
 	uint64_t due;		/* the time of the next draw */
 	/* The number of finished jobs at the end of each of the last seconds, for the
@@ -39,7 +32,7 @@ struct progress {
 };
 
 /* Enables the line only if standard error is a terminal that can move its cursor. */
-void progress_init(struct progress *p, enum progress_style style, uint64_t now);
+void progress_init(struct progress *p, uint64_t now);
 
 /* Milliseconds until the next draw; -1 for never. */
 int progress_timeout(const struct progress *p, uint64_t now);
@@ -48,24 +41,11 @@ bool progress_due(const struct progress *p, uint64_t now);
 void progress_draw(struct progress *p, const struct progress_counts *counts,
 		   uint64_t now);
 
-/* The pieces of progress_draw(), for another kind of line: its width, */
-unsigned int progress_width(void);
-
-/* how many of @nr there are per second, in the last seconds, */
-double progress_rate(struct progress *p, unsigned long long nr, uint64_t now);
-
-/* and the output, if the process is in the foreground of its terminal. */
-void progress_show(struct progress *p, const char *line, uint64_t now);
-
 /* Erases the line. Call before any other output. */
 void progress_hide(struct progress *p);
 
-/*
- * Pure: the line for a terminal of @width columns, without cursor movements. The time that is left
- * is that of this process alone: as long for each key of the queue as for those that have ended.
- */
+/* Pure: the line for a terminal of @width columns, without cursor movements. */
 void progress_format(char *to, size_t size, unsigned int width, bool color,
-		     enum progress_style style, const struct progress_counts *counts,
-		     double rate, uint64_t elapsed);
+		     const struct progress_counts *counts, double rate, uint64_t elapsed);
 
 #endif /* KWQ_PROGRESS_H */

@@ -30,12 +30,7 @@ void catch_stop(sigset_t *caught)
 	}
 }
 
-int await_unless_stopped(int fd, const sigset_t *caught)
-{
-	return await_for(fd, caught, NULL);
-}
-
-int await_for(int fd, const sigset_t *caught, const struct timespec *timeout)
+int await_unless_stopped(int fd, const sigset_t *caught, const struct timespec *timeout)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	sigset_t before;

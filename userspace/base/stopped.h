@@ -25,14 +25,12 @@ void catch_stop(sigset_t *caught);
  * await_unless_stopped() - waits until a descriptor is readable, or for a signal
  * @fd: the descriptor
  * @caught: as catch_stop() gave it
+ * @timeout: for no longer than that; NULL: for ever
  *
  * A signal may come at any moment, also before the wait.
  *
  * Return: 0 or a negative errno value.
  */
-int await_unless_stopped(int fd, const sigset_t *caught);
-
-/* The same, but no longer than @timeout, unless that is NULL. */
-int await_for(int fd, const sigset_t *caught, const struct timespec *timeout);
+int await_unless_stopped(int fd, const sigset_t *caught, const struct timespec *timeout);
 
 #endif /* KWQ_STOPPED_H */

@@ -588,6 +588,7 @@ type statArgs struct {
 	followers      uint32
 	getters        uint32
 	term           uint64
+	refused        uint64
 }
 
 type boardSlot struct {
@@ -640,10 +641,8 @@ type termArgs struct {
 }
 
 type syncArgs struct {
-	size         uint32
-	flags        uint32
-	deadline     uint64
-	resume       uint64
-	number       uint64
-	outboxNumber uint64
+	size     uint32
+	flags    uint32
+	deadline uint64
+	resume   uint64
 }

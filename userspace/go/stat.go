@@ -54,6 +54,7 @@ type Stat struct {
 	Adds        uint64 // adds that made a key dirty
 	Coalesced   uint64 // adds that changed nothing, or only a time
 	Posted      uint64 // adds of ready keys, or of keys to be ready again, that programs made without a call; not in Coalesced
+	Refused     uint64 // adds of drivers that were refused
 	Gets        uint64 // hand-outs
 	Dones       uint64 // hand-outs that were finished
 	Abandoned   uint64 // hand-outs that were lost
@@ -139,6 +140,7 @@ func (st *statArgs) stat() *Stat {
 		Adds:        st.adds,
 		Coalesced:   st.coalesced,
 		Posted:      st.posted,
+		Refused:     st.refused,
 		Gets:        st.gets,
 		Dones:       st.dones,
 		Abandoned:   st.abandoned,

@@ -32,7 +32,6 @@ static const struct group {
 /* Tests, and programs that work in place of libkwq, need these, and people do not. */
 static const struct command *const debug_commands[] = {
 	&command_advance, &command_forget, &command_requeues, &command_term, &command_sync,
-	&command_events,
 };
 
 /* The command of that number, or NULL behind the last one. */

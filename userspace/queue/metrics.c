@@ -69,6 +69,7 @@ static const struct family families[] = {
 	       "Rate-limited adds for which the limiters were asked"),
 	FAMILY("posted_adds_total", COUNTER, posted,
 	       "Adds that the board answered, as far as programs have told"),
+	FAMILY("refused_adds_total", COUNTER, refused, "Adds of drivers that were refused"),
 	FAMILY("abandoned_total", COUNTER, abandoned,
 	       "Hand-outs that ended because their holder was gone, or their lease or term over"),
 	FAMILY("returned_total", COUNTER, returned,

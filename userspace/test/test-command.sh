@@ -6,7 +6,7 @@
 
 COMMANDS='create ls rm configure add watch-files edit run run-ctl open get done stat keys top log follow exporter pause resume drain kick
 	cancel kill keep save load share'
-DEBUG_COMMANDS='advance forget requeues term sync events'
+DEBUG_COMMANDS='advance forget requeues term sync'
 
 # exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
 exits() {
@@ -178,8 +178,6 @@ wrong '--json has all numbers, so it excludes "ready"' stat --json a ready
 wrong 'QUEUE is missing' save
 wrong 'FILE is missing' save a
 wrong 'one argument too many' save a b c
-wrong '--quiet and --verbose cannot be combined' save -qv a b
-wrong '--quiet and --verbose cannot be combined' load -qv a
 wrong '--no-durations excludes --lease, --aging and --forget-after' create --no-durations --lease 1s a
 wrong '--no-durations excludes --lease, --aging and --forget-after' create --no-durations --aging 1s a
 wrong '--no-durations excludes --lease, --aging and --forget-after' create --forget-after 1s --no-durations a
@@ -399,8 +397,8 @@ mv "$WORK/few" "$KWQ_TEST_QUEUES"
 
 # A load that restores a part says how much is missing.
 echo 'jobs ready=600 items=600 restores=1' >"$KWQ_TEST_QUEUES"
-"$FAKE" save -q jobs "$WORK/many"
-same "load: the module has no memory for the second batch" "$("$FAKE" load -q "$WORK/many" 2>&1; echo $?)" \
+"$FAKE" save jobs "$WORK/many"
+same "load: the module has no memory for the second batch" "$("$FAKE" load "$WORK/many" 2>&1; echo $?)" \
 	"kwq: load: jobs: 344 of 600 keys of $WORK/many are not restored: Cannot allocate memory
 1"
 same "load: as JSON" "$("$FAKE" load --json "$WORK/many" 2>/dev/null)" \
@@ -408,10 +406,10 @@ same "load: as JSON" "$("$FAKE" load --json "$WORK/many" 2>/dev/null)" \
 
 # U9: whoever made the queue first would get the keys of the file.
 sed -i 's/$/ uid=4711/' "$KWQ_TEST_QUEUES"
-ok "load: another user's queue" exits_fake 1 'kwq: load: jobs: exists already, and belongs to 4711' load -q "$WORK/many"
-same "load: which the caller names" "$("$FAKE" load -q "$WORK/many" jobs 2>&1 | grep -c 'not restored')" 1
-"$FAKE" save -q jobs "$WORK/theirs"
-same "load: of a file that names that user" "$("$FAKE" load -q "$WORK/theirs" 2>&1 | grep -c 'not restored')" 1
+ok "load: another user's queue" exits_fake 1 'kwq: load: jobs: exists already, and belongs to 4711' load "$WORK/many"
+same "load: which the caller names" "$("$FAKE" load "$WORK/many" jobs 2>&1 | grep -c 'not restored')" 1
+"$FAKE" save jobs "$WORK/theirs"
+same "load: of a file that names that user" "$("$FAKE" load "$WORK/theirs" 2>&1 | grep -c 'not restored')" 1
 
 # A wait for a queue that is removed meanwhile would be one for ever.
 printf '%s\n' 'empty state=2' 'left state=2 ready=1 items=1' 'over state=10 ready=1 items=1' 'paused state=6 paused_for=-1 ready=1 items=1' \
@@ -446,10 +444,6 @@ unset KWQ_TEST_QUEUES
 wrong '--log needs --output' run --log d --output pass a -- true
 wrong '--log-keep needs --log' run --log-keep 1d a -- true
 wrong '--log-keep x: must be a duration' run --log d --log-keep x a -- true
-wrong '--resume and --resume-failed need --joblog' run --resume a -- true
-wrong '--resume and --resume-failed need --joblog' run --resume-failed a -- true
-wrong '--eta and --bar are forms of' run --no-progress --bar a -- true
-wrong '--eta and --bar would mix' run --eta --output pass a -- true
 wrong '--kill-after needs --timeout' run --kill-after 1s a -- true
 wrong 'must be a duration' run --retry-after x a -- true
 wrong '--retry-max is less' run --retry-after 10s --retry-max 5s a -- true
@@ -463,10 +457,9 @@ ok "a descriptor that is no number" exits 1 'fd:x: not an open descriptor' stat 
 ok "add to what is no queue" exits 1 'add: fd:0: not a queue' add fd:0 key
 ok "get from what is no queue" exits 1 'get: fd:0: not a queue' get fd:0
 ok "run on what is no queue" exits 1 'run: fd:0: not a queue' run fd:0 -- true
-ok "a joblog that cannot be opened" exits 1 '/nonexistent/log: No such file' \
-	run --joblog /nonexistent/log a -- true
 
 # kwq log reads the files of kwq run --log: see unit-log-folder.c.
+ok "a log that cannot be opened" exits 1 '/nonexistent/log: No such file' run --log /nonexistent/log a -- true
 wrong 'DIR is missing' log
 wrong '--count 0: must be' log -n 0 d
 wrong '--json has all' log --json --long d

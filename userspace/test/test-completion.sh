@@ -81,8 +81,6 @@ ok "folders of log" completes "$WORK/bin" log --failed "$WORK/b"
 ok "then keys" completes '' log /tmp ''
 ok "signals of kill" completes 'USR1|USR2' kill -s U
 ok "queues of follow" completes 'jobs|two words' follow ''
-ok "queues of events" completes 'jobs|two words' debug events -v ''
-ok "no queue where a size is due" completes '' debug events --buffer ''
 ok "commands of debug" completes 'requeues|rm|run|run-ctl|resume' debug r
 ok "ls -n takes no value" completes '' ls -n ''
 ok "no queue where an address is due" completes '' exporter --listen ''

@@ -61,7 +61,6 @@ valid() {
 }
 ok "ls: of names that are no text, and of queues that may not be opened" valid ls ls --json
 ok "stat: of all queues" valid 'stat all' stat --json
-ok "top" valid top top --once --json --interval 1ns
 ok "stat: with histograms" valid stat stat --json jobs
 ok "stat: of an older module" valid stat stat --json old
 ok "stat: of numbers of 64 bits" valid stat stat --json full

@@ -12,11 +12,6 @@ sed -n "/^cat >recorded <<'END'/,/^END/p" device-parallel | sed '1d;$d' >"$WORK/
 if parallel --version 2>/dev/null | grep -q '^GNU parallel'; then
 	same "replacement strings" "$(HOME=$WORK parallel --will-cite -j 1 \
 		'echo {}"|"{/}"|"{.}"|"{//}"|"{/.}"|{#}|{%}"' ::: "$@" 2>&1)" "$(cat "$WORK/recorded")"
-	sed -n "/^cat >logged <<'END'/,/^END/p" device-parallel | sed '1d;$d' >"$WORK/logged"
-	# shellcheck disable=SC2016
-	HOME=$WORK parallel --will-cite -j 1 --joblog "$WORK/real" \
-		'sh -c '\''echo hi; [ "$1" != fail ] || exit 3'\'' sh {}' ::: a 'b c' fail >/dev/null
-	same "the job log" "$(sed 1d "$WORK/real" | cut -f 1,5-9)" "$(cat "$WORK/logged")"
 else
 	echo "# GNU parallel is not installed"
 fi

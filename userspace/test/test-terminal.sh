@@ -66,7 +66,6 @@ for arguments in 'ls -l' 'stat jobs' 'stat' 'keys -l jobs' 'keys -l --first read
 done
 ok "top on a terminal" has '\e[?1049h' < <(on_terminal --out --until jobs top </dev/null)
 ok "top has no colours" has_not '\e[3' < <(on_terminal --out --until jobs top </dev/null)
-ok "top --json on a terminal" has '{"time_ns":' < <(on_terminal --out --until '}' top --json --interval 1ns </dev/null)
 
 # ---- Waits that would look like a hang ----
 
@@ -74,6 +73,9 @@ cat >>"$KWQ_TEST_QUEUES" <<'END'
 paused state=4 ready=2 processing=1
 over state=8 ready=1
 open ready=0
+dead items=7 dead=2
+followed create_flags=16 followers=1
+kept create_flags=48
 END
 paused='the queue is paused, until kwq resume'
 over="the queue's term is over, until kwq debug term sets a later one"
@@ -91,6 +93,18 @@ same "get: says so before a long time is over" "$(on_terminal get --timeout 1h o
 waits_for 'kwq: get: open: waiting for a key' get -a open
 waits_for "kwq: drain: paused: waiting for 2 ready, 1 processing: $paused" drain paused
 waits_for "kwq: drain: over: waiting for 1 ready: $over" drain over
+waits_for 'kwq: add: open: waiting for room: the queue is full' add --wait open full
+waits_for 'kwq: add: dead: waiting for room: the queue is full, and 2 of its 7 keys are dead letters' add --wait dead full
+# The fake kernel ends any wait for a keeper.
+on_disk='waiting until kwq keep has the changes on the disk; if that is full, kwq keep says so where it runs'
+same "add --sync: says what it waits for" "$(on_terminal add --sync followed a </dev/null)" \
+	"$(printf '%s\n' "kwq: add: followed: $on_disk" 'kwq: add: followed: not all changes are kept yet')"
+same "sync: as well" "$(on_terminal debug sync followed </dev/null | head -n 1)" "kwq: debug sync: followed: $on_disk"
+# Each change of this queue waits for a keeper, which is not there. That is said wherever the command runs.
+for arguments in 'add kept a' 'cancel kept a' 'get --nonblock kept'; do
+	# shellcheck disable=SC2086 # a word each
+	same "$arguments: says that nobody keeps the queue" "$("$FAKE" $arguments 2>&1 </dev/null | grep -c ': kept: nobody keeps this queue; waiting for kwq keep')" 1
+done
 export KWQ_TEST_CLOCK=1000000000
 waits_for "kwq: run: paused: waiting: $paused" run --no-progress paused -- true
 waits_for "kwq: run: over: waiting: $over" run --no-progress over -- true
@@ -101,37 +115,5 @@ same "drain: as well" "$(on_terminal drain --timeout 500ms paused </dev/null)" "
 same "get --quiet says nothing" "$(on_terminal get -q --timeout 1h paused </dev/null)" ''
 # In a script nobody watches, and a second call might miss an event.
 same "get: nothing if standard error is a file" "$("$FAKE" get --timeout 1h paused 2>&1)" "kwq: get: paused: timed out: $paused"
-
-# ---- Progress of many keys ----
-
-export KWQ_TEST_CLOCK=1000000000
-
-erase='\r\e[K'
-same "add from a pipe" "$(seq 600 | on_terminal add jobs)" \
-	'\rjobs: 256 keys, 256/s, 0:00:01\e[K\rjobs: 512 keys, 256/s, 0:00:02\e[K\rjobs: 600 keys, 200/s, 0:00:03\e[K'"$erase"
-same "a message is not glued to it" "$( (seq 300; echo full; seq 300) | on_terminal add jobs | tail -n +2)" \
-	'\rjobs: 512 keys, 256/s, 0:00:02\e[K\rjobs: 601 keys, 200/s, 0:00:03\e[K'"$erase"
-same "and erases it" "$( (seq 300; echo full; seq 300) | on_terminal add jobs | head -n 1)" \
-	'\rjobs: 256 keys, 256/s, 0:00:01\e[K'"$erase"'kwq: add: jobs: line 301: full: the queue is full (see kwq stat)'
-same "add --quiet has none" "$(seq 600 | on_terminal add -q jobs)" ''
-same "add of arguments has none" "$(on_terminal add jobs 1 2 3 </dev/null)" ''
-same "add from a terminal has none" "$(on_terminal --in add jobs 1 2 3)" ''
-same "add -v to a file has one" "$(seq 600 | on_terminal add -v jobs | grep -o '256 keys')" '256 keys'
-same "add -v to the terminal has none" "$(seq 600 | on_terminal --out add -v jobs | grep -c '/s')" 0
-same "add in the background has none" "$(seq 600 | on_terminal --background add jobs)" ''
-same "add on a dumb terminal has none" "$(seq 600 | TERM=dumb on_terminal add jobs)" ''
-same "add has none if standard error is a file" "$(seq 600 | "$FAKE" add jobs 2>&1)" ''
-same "a short command has none" "$(seq 600 | KWQ_TEST_CLOCK=1000 on_terminal add jobs)" ''
-ok "the line has no colours" has_not '\e[3' < <(seq 600 | on_terminal add jobs)
-
-same "save" "$(on_terminal save jobs "$WORK/saved" </dev/null)" \
-	'\rjobs: 42%, 256 of 600 keys saved, 256/s, 0:00:01 left\e[K\rjobs: 85%, 512 of 600 keys saved, 256/s, 0:00:00 left\e[K'"$erase"
-same "save --quiet has none" "$(on_terminal save -q jobs "$WORK/saved" </dev/null)" ''
-same "save in the background has none" "$(on_terminal --background save jobs "$WORK/saved" </dev/null)" ''
-same "save -v prints below it" "$("$FAKE" save -v jobs "$WORK/saved" 2>&1)" 'jobs: 600 saved'
-same "load" "$(on_terminal load "$WORK/saved" </dev/null | sed 's/\\e\[K.*//')" \
-	'\rjobs: 42%, 256 of 600 keys loaded, 256/s, 0:00:01 left'
-same "load --quiet has none" "$(on_terminal load -q "$WORK/saved" </dev/null)" ''
-same "load has none if standard error is a file" "$("$FAKE" load "$WORK/saved" 2>&1)" ''
 
 done_testing

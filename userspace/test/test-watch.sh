@@ -32,6 +32,7 @@ wrong 'KEY is missing' edit a
 wrong 'one argument too many' edit a key other
 wrong '--after and --at cannot be combined' edit --after 1s --at 18:30 a key
 wrong '--value and --value-file cannot be combined' edit --value x --value-file y a key
+wrong 'nothing to change: give' edit a key
 wrong 'must be from -32 to 31' edit -p 32 a key
 wrong 'must be a duration' edit --after soon a key
 wrong '--at' edit --at soon a key
@@ -58,10 +59,6 @@ wrong '--signal 0' kill -s 0 a key
 wrong '--signal TERMINATE: must be a name, such as TERM, or a number' kill -s TERMINATE a key
 wrong 'QUEUE is missing' follow
 wrong 'one argument too many' follow a key other
-
-wrong 'must be from 1' debug events -n 0
-wrong 'not a number' debug events --buffer big
-wrong 'must be the name of a queue' debug events fd:3
 
 if [ -e /dev/kwq ]; then
 	skip "no module" "there is one here"

@@ -151,15 +151,10 @@ static size_t filled;
 static int output;
 static pid_t pid;
 
-/* The pipe of the job log, if the command has one. */
-static int joblog[2] = { -1, -1 };
-
 static void start_many(int items, int slow, __u64 lease, bool stale, int faults,
 		       const char *mode, const char *script)
 {
-	bool logs = joblog[1] >= 0;
-	char *argv[13] = { "run", "-j", "3", "--output", (char *)mode,
-			   "--joblog", logs ? "/dev/fd/112" : "/dev/null", "q", "--", "sh", "-c",
+	char *argv[11] = { "run", "-j", "3", "--output", (char *)mode, "q", "--", "sh", "-c",
 			   (char *)script, NULL };
 	int ends[2], never[2];
 
@@ -172,7 +167,7 @@ static void start_many(int items, int slow, __u64 lease, bool stale, int faults,
 	shared->faults = faults;
 	shared->items = items;
 	shared->slow = slow;
-	shared->key_len = logs ? KWQ_KEY_MAX : 1;
+	shared->key_len = 1;
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
@@ -182,8 +177,6 @@ static void start_many(int items, int slow, __u64 lease, bool stale, int faults,
 		dup2(never[0], 109);
 		dup2(extended[1], 110);
 		dup2(never[1], 111);
-		if (logs)
-			dup2(joblog[1], 112);
 		dup2(ends[1], STDOUT_FILENO);
 		dup2(ends[1], STDERR_FILENO);
 		close_range(STDERR_FILENO + 1, 107, 0);
@@ -349,33 +342,6 @@ static void test_while_writing(void)
 	   "neither");
 }
 
-/* A pipe that holds the first log line, but not all of the line with the key. */
-static void test_while_logging(void)
-{
-	static char page[4096];
-	size_t logged = 0;
-	ssize_t n;
-	int from;
-
-	if (pipe(joblog) || fcntl(joblog[1], F_SETPIPE_SZ, 2 * sizeof(page)) < 0 ||
-	    write(joblog[1], page, sizeof(page)) != sizeof(page))
-		exit(1);
-	start(3 * MS, false, "group", "true");
-	close(joblog[1]);
-	joblog[1] = -1;
-	while (!shared->dones)
-		usleep(1000);
-	from = shared->extends;
-	await_extensions(3);
-	ok(shared->extends - from >= 3,
-	   "O3: while its job log waits for a reader others are extended");
-	while ((n = read(joblog[0], page, sizeof(page))) > 0)
-		logged += n;
-	close(joblog[0]);
-	is_number(finish(), STATUS_OK, "and it ends well");
-	ok(logged > sizeof(page) + KWQ_KEY_MAX, "with all of its log");
-}
-
 int main(void)
 {
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
@@ -388,6 +354,5 @@ int main(void)
 	test_killed();
 	test_late();
 	test_while_writing();
-	test_while_logging();
 	return done_testing();
 }

@@ -32,7 +32,8 @@ static const struct fake some[] = {
 	    .next_priority = 4, .pid = 4711, .abandoned = 2 }, "young\n" },
 	{ { .state = KWQ_IS_READY | KWQ_IS_RETURNED, .order = 10 }, "returned" },
 	{ { .state = KWQ_IS_READY, .order = 11, .priority = 5, .token = 77 }, "urgent" },
-	{ { .state = KWQ_IS_DEAD, .order = 2, .dead_for = 60 * (__u64)NS_PER_S }, "dead\xff" },
+	{ { .state = KWQ_IS_DEAD, .order = 2, .dead_for = 60 * (__u64)NS_PER_S, .abandoned = 3 },
+	  "dead\xff" },
 	{ { .state = KWQ_IS_PROCESSING, .order = 76, .processing_for = 4 * (__u64)NS_PER_S },
 	  "old" },
 	{ { .state = KWQ_IS_WAITING, .order = 49, .value_len = 7, .group_len = 4 }, "sooner" },
@@ -240,8 +241,9 @@ static void test_long(void)
 		  "ready                 0       0.001s            -        0    0     -       -     - -        second\n"
 		  "waiting               0       0.000s       0.000s        0    0     7       -     - g\\tab    sooner\n"
 		  "waiting               0       1.500s       2.000s        3    0     -       -     - -        later\n"
-		  "dead                  0      60.000s            -        0    0     -       -     - -        dead\\xff\n",
-		  "a line for each key, below the header");
+		  "dead                  0      60.000s            -        0    3     -       -     - -        dead\\xff\n"
+		  "        lost 3 times: its workers died, or its leases ended\n",
+		  "a line for each key, below the header, and why a dead one has no note");
 	is_number(keys("-l --unsorted --state remembered"), STATUS_OK, "Q15: a remembered key");
 	is_string(said,
 		  "STATE              PRIO          AGE         LEFT REQUEUES LOST VALUE     PID TOKEN GROUP    KEY\n"
@@ -260,7 +262,7 @@ static void test_json(void)
 		  "\"processing_for_ns\":3000000000,\"pid\":4711,\"lease_left_ns\":7000000000,"
 		  "\"waiting_for_ns\":6,\"due_in_ns\":8,\"wait_priority\":2,"
 		  "\"key\":\"young\\u000a\"}\n"
-		  "{\"states\":[\"dead\"],\"priority\":0,\"requeues\":0,\"abandoned\":0,"
+		  "{\"states\":[\"dead\"],\"priority\":0,\"requeues\":0,\"abandoned\":3,"
 		  "\"dead_for_ns\":60000000000,\"key\":\"dead\\ufffd\",\"key_hex\":\"64656164ff\"}\n",
 		  "a line for each key, with what it has");
 	is_number(keys("--json --key urgent"), STATUS_OK, "N3: of a key with a token");

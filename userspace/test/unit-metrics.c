@@ -78,6 +78,7 @@ static void test_families(void)
 	}, *const ours[] = {
 		"workqueue_waiting gauge", "workqueue_processing gauge",
 		"workqueue_coalesced_adds_total counter", "workqueue_posted_adds_total counter",
+		"workqueue_refused_adds_total counter",
 		"workqueue_abandoned_total counter",
 		"workqueue_returned_total counter", "workqueue_lease_expired_total counter",
 		"workqueue_dead gauge", "workqueue_died_total counter",
@@ -156,6 +157,7 @@ static void test_members(void)
 		"work_duration_seconds_sum{name=\"q\"} 0.000000022\n",
 		"lateness_seconds_sum{name=\"q\"} 0.000000023\n",
 		"lease_expired_total{name=\"q\"} 24\n", "returned_total{name=\"q\"} 33\n",
+		"refused_adds_total{name=\"q\"} 34\n",
 		"values{name=\"q\"} 27\n", "groups{name=\"q\"} 31\n",
 		"blocked{name=\"q\"} 32\n", "paused{name=\"q\"} 1\n", "term_over{name=\"q\"} 0\n",
 		"oldest_waiting_seconds{name=\"q\"} 0.000000029\n",
@@ -199,6 +201,7 @@ static void test_members(void)
 	q.stat.oldest_dead = 30;
 	q.stat.expired = 24;
 	q.stat.returned = 33;
+	q.stat.refused = 34;
 	q.stat.dirty = 25;
 	written(&q, 1);
 	for (i = 0; i < ARRAY_SIZE(lines); i++) {

@@ -9,7 +9,8 @@
 #include "base/near.h"
 #include "tap.h"
 
-static const char *const names[] = { "add", "run", "rm", "status", "stat", "exporter", "advance" };
+static const char *const names[] = { "add", "run", "rm", "status", "stat", "exporter", "advance",
+	"keep", "load" };
 
 static const char *meant(const char *word)
 {
@@ -38,6 +39,8 @@ int main(void)
 	check("another letter", "rxn", "run");
 	check("three edits in a long name", "exprtre", "exporter");
 	check("no name is near", "frobnicate", "");
+	check("half of a short word is not near", "peek", "");
+	check("nor with other letters", "dead", "");
 	check("a short word is not all wrong", "x", "");
 	check("an empty word", "", "");
 	check("a long word", long_word, "");

@@ -17,7 +17,6 @@
 #include "base/duration.h"
 #include "kwq/job/job.h"
 #include "base/output.h"
-#include "kwq/keys/key_progress.h"
 #include "base/progress.h"
 #include "tap.h"
 
@@ -299,40 +298,6 @@ static size_t columns(const char *line)
 	return nr;
 }
 
-static void test_key_progress(void)
-{
-	char name[] = "0123456789012345678901234567890123456789\303\244b\n";
-	struct key_progress p = { .queue = "jobs", .word = " saved", .all = 1000 };
-	char line[512];
-	unsigned int width;
-	bool fits = true;
-
-	key_progress_format(line, sizeof(line), 99, &p, 0, 0);
-	is_string(line, "jobs: 0%, 0 of 1000 keys saved, 0/s, ? left", "none is through");
-	p.nr = 250;
-	key_progress_format(line, sizeof(line), 99, &p, 25, 10 * NS_PER_S);
-	is_string(line, "jobs: 25%, 250 of 1000 keys saved, 25/s, 0:00:30 left", "a quarter");
-	p.nr = 1000;
-	key_progress_format(line, sizeof(line), 99, &p, 25, 40 * NS_PER_S);
-	is_string(line, "jobs: 100%, 1000 of 1000 keys saved, 25/s, 0:00:00 left", "all");
-	p.nr = 1001;
-	key_progress_format(line, sizeof(line), 99, &p, 25, 3725 * NS_PER_S);
-	is_string(line, "jobs: 1001 keys saved, 25/s, 1:02:05", "more than all");
-	p = (struct key_progress){ .queue = name, .word = "", .nr = 7 };
-	key_progress_format(line, sizeof(line), 99, &p, 1.4, 0);
-	is_string(line, "0123456789012345678901234567890123456789: 7 keys, 1/s, 0:00:00",
-		  "a long name is cut");
-	p.queue = name + 30;
-	key_progress_format(line, sizeof(line), 12, &p, 1.4, 0);
-	is_string(line, "0123456789\303\244b", "a letter of two bytes is one column");
-	p = (struct key_progress){ .queue = name, .word = " saved", .nr = 1, .all = UINT64_MAX };
-	for (width = 0; width < 200; width++) {
-		key_progress_format(line, sizeof(line), width, &p, 1e18, UINT64_MAX);
-		fits = fits && strlen(line) <= width;
-	}
-	ok(fits, "it is never wider than the terminal");
-}
-
 static void test_progress(void)
 {
 	const struct progress_counts some = {
@@ -349,73 +314,35 @@ static void test_progress(void)
 	bool fits = true;
 	unsigned int width;
 
-	progress_format(line, sizeof(line), 200, false, PROGRESS_COUNTS, &some, 9.34,
+	progress_format(line, sizeof(line), 200, false, &some, 9.34,
 			3725 * NS_PER_S);
 	ok(!strcmp(line + 61, " 1:02:05 [##########..........]"), "the time, and a bar half full");
 	line[61] = '\0';
 	is_string(line, "30 done 1 failed 2 retried 4 running 20 ready 5 waiting 9.3/s",
 		  "the counts before it");
-	progress_format(line, sizeof(line), 40, false, PROGRESS_COUNTS, &some, 9.34, 0);
+	progress_format(line, sizeof(line), 40, false, &some, 9.34, 0);
 	is_string(line, "30 done 1 failed 2 retried 4 running", "what fits");
 	dead = some;
 	dead.dead = 3;
-	progress_format(line, sizeof(line), 200, true, PROGRESS_COUNTS, &dead, 0, 0);
+	progress_format(line, sizeof(line), 200, true, &dead, 0, 0);
 	ok(strstr(line, "failed\033[0m\033[31m 3 dead\033[0m\033[33m 2 retried"),
 	   "L11: the dead, in red, where there are any");
 	dead = none;
 	dead.dead = 1;
-	progress_format(line, sizeof(line), 200, false, PROGRESS_COUNTS, &dead, 0, 0);
+	progress_format(line, sizeof(line), 200, false, &dead, 0, 0);
 	ok(strstr(line, "[####################]"), "what is dead has ended");
-	progress_format(line, sizeof(line), 200, true, PROGRESS_COUNTS, &some, 1, 0);
+	progress_format(line, sizeof(line), 200, true, &some, 1, 0);
 	ok(strstr(line, "\033[31m 1 failed\033[0m"), "failures in red");
-	progress_format(line, sizeof(line), 200, true, PROGRESS_COUNTS, &none, 0, 0);
+	progress_format(line, sizeof(line), 200, true, &none, 0, 0);
 	ok(!strstr(line, "\033[31m"), "no red without failures");
 	ok(strstr(line, "[....................]"), "an empty bar");
 
 	for (width = 0; width < 300; width++) {
-		progress_format(line, sizeof(line), width, true, PROGRESS_COUNTS, &most, 1e9,
+		progress_format(line, sizeof(line), width, true, &most, 1e9,
 				UINT64_MAX);
 		fits = fits && columns(line) <= width;
-		progress_format(line, sizeof(line), width, false, PROGRESS_COUNTS, &some, 1e9, 0);
+		progress_format(line, sizeof(line), width, false, &some, 1e9, 0);
 		fits = fits && strlen(line) <= width;
-	}
-	ok(fits, "never wider than the terminal");
-}
-
-static void test_eta(void)
-{
-	const struct progress_counts some = {
-		.done = 29, .failed = 1, .dead = 1, .running = 4, .held = 4,
-		.ready = 20, .waiting = 5,
-	};
-	const struct progress_counts begin = { .running = 4, .held = 4, .ready = 20 };
-	const struct progress_counts most = {
-		.done = 1, .running = UINT32_MAX, .held = UINT32_MAX, .ready = UINT64_MAX / 2,
-	};
-	const struct progress_counts none = { 0 };
-	char line[512];
-	bool fits = true;
-	unsigned int width;
-
-	progress_format(line, sizeof(line), 30, false, PROGRESS_ETA, &some, 1, 62 * NS_PER_S);
-	is_string(line, "ETA 0:00:58 29 done 1 failed", "--eta: 29 keys of 2 s are left");
-	progress_format(line, sizeof(line), 20, false, PROGRESS_ETA, &begin, 0, NS_PER_S);
-	is_string(line, "ETA ? 0 done", "--eta: nothing has ended");
-	progress_format(line, sizeof(line), 20, false, PROGRESS_ETA, &none, 0, NS_PER_S);
-	is_string(line, "ETA 0:00:00 0 done", "--eta: nothing is left");
-	progress_format(line, sizeof(line), 20, false, PROGRESS_ETA, &most, 0, UINT64_MAX);
-	is_string(line, "ETA 888888:53:20 ", "--eta: a time that does not end");
-
-	progress_format(line, sizeof(line), 52, false, PROGRESS_BAR, &some, 1, 62 * NS_PER_S);
-	is_string(line, " 51% 31:29=0:00:58 2 failed [###########...........]",
-		  "--bar: as wide as the terminal");
-	progress_format(line, sizeof(line), 20, false, PROGRESS_BAR, &begin, 1, 62 * NS_PER_S);
-	is_string(line, "  0% 0:24=? [......]", "--bar: nothing has ended");
-	for (width = 0; width < 1000; width++) {
-		progress_format(line, sizeof(line), width, true, PROGRESS_BAR, &most, 1, 1);
-		fits = fits && columns(line) <= width;
-		progress_format(line, sizeof(line), width, true, PROGRESS_ETA, &some, 1, 1);
-		fits = fits && columns(line) <= width;
 	}
 	ok(fits, "never wider than the terminal");
 }
@@ -466,8 +393,6 @@ int main(void)
 	test_after_error();
 	test_interrupted();
 	test_kill();
-	test_key_progress();
 	test_progress();
-	test_eta();
 	return done_testing();
 }

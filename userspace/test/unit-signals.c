@@ -87,12 +87,12 @@ static void test_stopped(void)
 	ok(!stopped, "also if they come");
 	raise(SIGINT);
 	ok(stopped, "another one stops the command");
-	is_number(await_unless_stopped(pipe_ends[0], &caught), 0,
+	is_number(await_unless_stopped(pipe_ends[0], &caught, NULL), 0,
 		  "also if it came before the wait");
 	stopped = false;
 	if (write(pipe_ends[1], "x", 1) != 1)
 		exit(2);
-	is_number(await_unless_stopped(pipe_ends[0], &caught), 0, "an event ends the wait");
+	is_number(await_unless_stopped(pipe_ends[0], &caught, NULL), 0, "an event ends the wait");
 	ok(!stopped, "and stops nothing");
 }
 

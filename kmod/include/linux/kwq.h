@@ -103,7 +103,6 @@
 #include <linux/atomic.h>
 #include <linux/build_bug.h>
 #include <linux/hrtimer.h>
-#include <linux/kcov.h>
 #include <linux/kwq_backoff.h>
 #include <linux/kwq_types.h>
 #include <linux/ktime.h>
@@ -192,9 +191,9 @@ enum kwq_clock {
  */
 struct kwq_queue {
 	/* private: */
-	spinlock_t lock;		/* these three first: see KWQ_BEFORE_CORE */
+	struct kwq_core core;		/* L; first, as in struct kwq_large_core */
+	spinlock_t lock;
 	u32 woken;			/* L: unlocks wake for @core.readied - @woken; wraps */
-	struct kwq_core core;		/* L */
 	struct kwq_holder holder;	/* L: holder of the items that kwq_get() hands out */
 	u8 woken_phase : 2;		/* L: the phase that all waiters were last woken for */
 	u8 has_timer : 1;		/* L: @timer was set up */
@@ -253,8 +252,6 @@ struct kwq_queue_bulk {
 	ktime_t lease_end;		/* L: no lease or term ends earlier; KTIME_MAX for never */
 	u64 id;				/* I: for tracing */
 	const struct kwq_key_ops *key_ops;	/* I: NULL where the object is the key */
-	/* I: the KCOV handle of the task that made the queue; a u64 before Linux 7.2 */
-	typeof(kcov_common_handle()) kcov_handle;
 };
 
 /**
@@ -265,9 +262,9 @@ struct kwq_queue_bulk {
  * however many items wait. Take it for a queue of thousands of items. It has some 7 KiB.
  */
 struct kwq_large_queue {
-	/* private: right before @queue, where the core finds them */
+	/* private: */
 	struct kwq_queue_bulk of_queue;
-	struct kwq_bulk of_core;
+	struct kwq_bulk of_core;	/* with the core of @queue a struct kwq_large_core */
 	/* public: */
 	struct kwq_queue queue;
 };
@@ -519,7 +516,8 @@ static inline struct kwq_result kwq_result_of(int err)
  *	priority. It saturates at the end of the clock's range (D7).
  *
  * The item's requeues are forgotten. If it is waiting already, it keeps the earlier of the two
- * times. A delay of 0 is as kwq_add(), and leaves its waiting as it is.
+ * times. If it was added meanwhile, it is handled at once, and again at that time, as after
+ * kwq_add_after(). A delay of 0 is as kwq_add(), and leaves its waiting as it is.
  *
  * Return: the result.
  */
@@ -706,7 +704,8 @@ int kwq_add(struct kwq_queue *queue, struct kwq_item *item);
  * @item: the item
  * @delay: in ns; 0 is kwq_add(); saturates at the end of the clock's range
  *
- * A waiting item keeps the earlier of the two times.
+ * A waiting item keeps the earlier of the two times. A ready item stays ready and waits as well,
+ * so it is handled twice, unless its time comes before it is handed out.
  *
  * Return: KWQ_WAITING, KWQ_COALESCED (was waiting already), or as kwq_add().
  */
@@ -767,11 +766,13 @@ int kwq_expedite(struct kwq_queue *queue, struct kwq_item *item);
  * - KWQ_DIRTY: as KWQ_DIRTIED, but it had been added during the processing before.
  * - KWQ_WAITING: it waits for its time from now on.
  * - KWQ_DEAD: a rate-limited add of an item that is dead now, or will be at its done.
- * - -ESHUTDOWN: the queue is shut down or the item cancelled. Nothing has changed.
- * - -ENOENT: KWQ_ADD_KICK, but the item is not dead. Nothing has changed.
+ *
+ * With nothing changed, one of these errors:
+ * - -ESHUTDOWN: the queue is shut down or the item cancelled.
+ * - -ENOENT: KWQ_ADD_KICK, but the item is not dead.
  * - -EINVAL: the options have an unknown flag, flags that exclude each other, or a priority
  *   out of range, which of a small queue is only 0. Or they name a group, but the queue has none,
- *   or KWQ_ADD_GROUP is missing. Nothing has changed.
+ *   or KWQ_ADD_GROUP is missing.
  */
 int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 		 const struct kwq_add_options *options);
@@ -789,7 +790,7 @@ int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
  * find items that became ready at that done.
  *
  * Context: process; sleeps.
- * Return: the item, or an ERR_PTR(): -ESHUTDOWN (shut down and nothing is ready),
+ * Return: the item, or an ERR_PTR() and never NULL: -ESHUTDOWN (shut down and nothing is ready),
  * -ETIMEDOUT, or -ERESTARTSYS (a signal).
  */
 struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline);
@@ -798,7 +799,7 @@ struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline);
  * kwq_try_get() - get the first ready item without waiting
  * @queue: the queue
  *
- * Return: the item, or an ERR_PTR(): -EAGAIN or -ESHUTDOWN.
+ * Return: the item, or an ERR_PTR() and never NULL: -EAGAIN or -ESHUTDOWN.
  */
 struct kwq_item *kwq_try_get(struct kwq_queue *queue);
 
@@ -1099,22 +1100,13 @@ void kwq_pause_for(struct kwq_queue *queue, u64 ns);
 /**
  * kwq_pause_until() - hand out nothing until a time (Q14)
  * @queue: the queue
- * @until: on the queue's clock: see kwq_queue_now(); KTIME_MAX for no end
+ * @until: on the queue's clock: see kwq_queue_now(); KTIME_MAX for no end; 0 to end the pause
  *
  * As kwq_pause_for(), but pauses do not add up: this one takes the place of a timed pause that
- * is running. If the time has come already, it only ends that pause. Without an end, the pause
- * lasts until kwq_end_timed_pause().
+ * is running. If the time has come already, it only ends that pause, for example because a limit
+ * changed, or to handle all ready items at once.
  */
 void kwq_pause_until(struct kwq_queue *queue, ktime_t until);
-
-/**
- * kwq_end_timed_pause() - end a pause of kwq_pause_for() or kwq_pause_until() now
- * @queue: the queue
- *
- * For example because its limits changed, or to handle all ready items at once. Without a timed
- * pause it does nothing.
- */
-void kwq_end_timed_pause(struct kwq_queue *queue);
 
 /**
  * kwq_resume() - undo one kwq_pause() or kwq_pause_sync() (Q14)

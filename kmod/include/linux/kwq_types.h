@@ -10,9 +10,6 @@
 #include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/rbtree_types.h>
-#ifdef __KERNEL__
-#include <linux/spinlock_types.h>
-#endif
 #include <linux/types.h>
 #include <uapi/linux/kwq.h>
 
@@ -215,6 +212,14 @@ struct kwq_item {
 #define KWQ_POST_HELD	((struct kwq_item *)2UL)	/* the holder of the lock claims it */
 #define KWQ_POST_AGAIN	((struct kwq_item *)3UL)	/* the same, and has to add it at the end */
 
+/**
+ * kwq_item_init() - make an item idle
+ * @item: the item; in no queue
+ *
+ * Before its first add, and to use it again after kwq_disable_sync().
+ *
+ * Context: any.
+ */
 void kwq_item_init(struct kwq_item *item);
 
 /**
@@ -304,7 +309,21 @@ struct kwq_grouped_item {
 	struct kwq_item item;
 };
 
+/**
+ * kwq_group_init() - initialise a group (Q16)
+ * @group: the group; it has no items
+ *
+ * Context: any.
+ */
 void kwq_group_init(struct kwq_group *group);
+
+/**
+ * kwq_grouped_item_init() - make an item of a queue with groups idle (Q16)
+ * @grouped: the item; in no queue
+ * @group: its group; NULL for none
+ *
+ * Context: any.
+ */
 void kwq_grouped_item_init(struct kwq_grouped_item *grouped, struct kwq_group *group);
 
 /* The life of a queue. */
@@ -472,22 +491,13 @@ struct kwq_bulk {
 	struct kwq_order order;
 };
 
-/* A queue begins with its lock, which adds and gets then reach without an offset, and a u32. */
-#ifdef __KERNEL__
-#define KWQ_BEFORE_CORE	ALIGN(sizeof(spinlock_t) + sizeof(u32), __alignof__(struct kwq_core))
-#else
-#define KWQ_BEFORE_CORE		0
-#endif
-
 /**
  * struct kwq_large_core - a large core
  * @bulk: the members that a small one has not
- * @before: what a queue has before its core
  * @core: the core
  */
 struct kwq_large_core {
 	struct kwq_bulk bulk;
-	char before[KWQ_BEFORE_CORE];
 	struct kwq_core core;
 };
 

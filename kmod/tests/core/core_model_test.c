@@ -294,7 +294,6 @@ KUNIT_ARRAY_PARAM(transition, transitions, describe);
 
 struct machine {
 	struct kwq_bulk bulk;	/* of @core, if it is large */
-	char before_core[KWQ_BEFORE_CORE];
 	struct kwq_core core;
 	struct kwq_holder holder;
 	struct kwq_holder other;

@@ -21,7 +21,6 @@
 
 struct retry_test {
 	struct kwq_bulk bulk;	/* of @core, if it is large */
-	char before_core[KWQ_BEFORE_CORE];
 	struct kwq_core core;
 	struct kwq_holder x;
 	struct kwq_holder y;

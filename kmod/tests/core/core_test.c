@@ -24,7 +24,6 @@
 
 struct core_test {
 	struct kwq_bulk bulk;	/* of @core, if it is large */
-	char before_core[KWQ_BEFORE_CORE];
 	struct kwq_core core;
 	struct kwq_holder x, y, z;
 	/* An item with what is before it is a struct kwq_grouped_item (Q16). */

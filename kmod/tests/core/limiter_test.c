@@ -427,7 +427,7 @@ static void default_delays_of_one_item(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(ms); i++) {
 		KUNIT_EXPECT_EQ(test, when(test, i, now), ms[i] * MS);
-		KUNIT_EXPECT_EQ(test, kwq_default_delay(i), ms[i] * MS);
+		KUNIT_EXPECT_EQ(test, kwq_rate_limiter_when(NULL, i, 0, 0), ms[i] * MS);
 		now += ms[i] * MS;
 	}
 	/* However many fail at once. */

@@ -17,7 +17,6 @@
 
 struct order_test {
 	struct kwq_bulk bulk;	/* of @core */
-	char before_core[KWQ_BEFORE_CORE];
 	struct kwq_core core;
 	struct kwq_holder x;
 	struct kwq_holder y;

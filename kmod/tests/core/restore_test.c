@@ -11,7 +11,6 @@
 
 struct restore_test {
 	struct kwq_bulk bulk;	/* of @core */
-	char before_core[KWQ_BEFORE_CORE];
 	struct kwq_core core;
 	struct kwq_holder x;
 	struct kwq_item a, b, c, d;

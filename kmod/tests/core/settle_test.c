@@ -14,7 +14,6 @@
 
 struct settle_test {
 	struct kwq_bulk bulk;	/* of @core, if it is large */
-	char before_core[KWQ_BEFORE_CORE];
 	struct kwq_core core;
 	struct kwq_holder x, y;
 	struct kwq_item a, b, c;

@@ -6,7 +6,7 @@
 #include <linux/prandom.h>
 #include <linux/string.h>
 #include "keyed/board_key.h"
-#include "keyed/keyed.h"
+#include "keyed/hold.h"
 #include "keyed_ops.h"
 #include "tests/core/core_check.h"
 

@@ -1080,7 +1080,8 @@ static void poller_of_a_handle_that_follows_later_is_told(struct kunit *test)
 struct syncer {
 	struct kwq_test_thread thread;
 	struct kwq_keyed *keyed;
-	struct kwq_sync sync;
+	ktime_t deadline;
+	unsigned int state;
 	int ret;
 };
 
@@ -1088,7 +1089,7 @@ static void sync_keyed(void *data)
 {
 	struct syncer *s = data;
 
-	s->ret = kwq_keyed_sync(s->keyed, &s->sync);
+	s->ret = kwq_keyed_sync(s->keyed, s->deadline, s->state);
 }
 
 static int nr_syncers(struct kwq_keyed *keyed)
@@ -1104,7 +1105,7 @@ static int nr_syncers(struct kwq_keyed *keyed)
 	return nr;
 }
 
-static void start_syncer(struct kunit *test, struct syncer *s, u64 number, ktime_t deadline,
+static void start_syncer(struct kunit *test, struct syncer *s, ktime_t deadline,
 			 unsigned int state)
 {
 	struct changes_test *t = test->priv;
@@ -1112,7 +1113,8 @@ static void start_syncer(struct kunit *test, struct syncer *s, u64 number, ktime
 
 	*s = (struct syncer){
 		.keyed = t->keyed,
-		.sync = { .number = number, .deadline = deadline, .state = state },
+		.deadline = deadline,
+		.state = state,
 	};
 	kwq_test_thread_start(test, &s->thread, sync_keyed, s);
 	kwq_test_wait_until(test, nr_syncers(t->keyed) > before);
@@ -1130,15 +1132,14 @@ static void sync_waits_until_its_changes_are_kept(struct kunit *test)
 	struct syncer early, late;
 
 	add(t, "a");
+	start_syncer(test, &early, KTIME_MAX, TASK_INTERRUPTIBLE);
 	add(t, "b");
-	start_syncer(test, &late, 0, KTIME_MAX, TASK_INTERRUPTIBLE);
-	start_syncer(test, &early, 1, KTIME_MAX, TASK_INTERRUPTIBLE);
+	start_syncer(test, &late, KTIME_MAX, TASK_INTERRUPTIBLE);
 	KUNIT_EXPECT_EQ(test, read_after(t, 0, 0, 4), 2);
 	KUNIT_EXPECT_EQ(test, nr_syncers(t->keyed), 2);
 	KUNIT_EXPECT_EQ(test, read_after(t, 2, 1, 4), 0);
 	end_syncer(test, &early, 0);
 	kwq_test_wait_until(test, nr_syncers(t->keyed) == 1);
-	KUNIT_EXPECT_EQ(test, late.sync.number, 2);
 	KUNIT_EXPECT_EQ(test, read_after(t, 2, 2, 4), 0);
 	end_syncer(test, &late, 0);
 	/* A lower number changes nothing. */
@@ -1149,18 +1150,13 @@ static void sync_waits_until_its_changes_are_kept(struct kunit *test)
 static void sync_of_kept_changes_returns_at_once(struct kunit *test)
 {
 	struct changes_test *t = test->priv;
-	struct kwq_sync sync = { .deadline = 0, .state = TASK_INTERRUPTIBLE };
 
-	KUNIT_EXPECT_EQ(test, kwq_keyed_sync(t->keyed, &sync), 0);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_sync(t->keyed, 0, TASK_INTERRUPTIBLE), 0);
 	add(t, "a");
-	KUNIT_EXPECT_EQ(test, kwq_keyed_sync(t->keyed, &sync), -ETIMEDOUT);
-	KUNIT_EXPECT_EQ(test, sync.number, 1);
-	sync.number = 2;
-	KUNIT_EXPECT_EQ(test, kwq_keyed_sync(t->keyed, &sync), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_sync(t->keyed, 0, TASK_INTERRUPTIBLE), -ETIMEDOUT);
 	read_all(t);
 	KUNIT_EXPECT_EQ(test, read_after(t, 1, 1, 4), 0);
-	sync.number = 0;
-	KUNIT_EXPECT_EQ(test, kwq_keyed_sync(t->keyed, &sync), 0);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_sync(t->keyed, 0, TASK_INTERRUPTIBLE), 0);
 }
 
 static void all_syncers_are_woken(struct kunit *test)
@@ -1172,7 +1168,7 @@ static void all_syncers_are_woken(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, syncers);
 	add(t, "a");
 	for (i = 0; i < NR_SYNCERS; i++)
-		start_syncer(test, &syncers[i], 0, KTIME_MAX, TASK_KILLABLE);
+		start_syncer(test, &syncers[i], KTIME_MAX, TASK_KILLABLE);
 	read_all(t);
 	KUNIT_EXPECT_EQ(test, read_after(t, 1, 1, 4), 0);
 	for (i = 0; i < NR_SYNCERS; i++)
@@ -1185,8 +1181,8 @@ static void sync_ends_by_its_deadline_or_a_signal(struct kunit *test)
 	struct syncer s, killed;
 
 	add(t, "a");
-	start_syncer(test, &s, 0, 10, TASK_INTERRUPTIBLE);
-	start_syncer(test, &killed, 0, KTIME_MAX, TASK_KILLABLE);
+	start_syncer(test, &s, 10, TASK_INTERRUPTIBLE);
+	start_syncer(test, &killed, KTIME_MAX, TASK_KILLABLE);
 	kwq_queue_advance(&t->keyed->queue, 10);
 	end_syncer(test, &s, -ETIMEDOUT);
 	kwq_test_thread_signal(&killed.thread);

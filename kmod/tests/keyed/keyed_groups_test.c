@@ -4,7 +4,7 @@
 #include <linux/err.h>
 #include <linux/kwq.h>
 #include <linux/string.h>
-#include "keyed/keyed.h"
+#include "keyed/hold.h"
 #include "keyed_ops.h"
 #include "tests/core/core_check.h"
 #include "tests/thread.h"
@@ -327,13 +327,12 @@ static void group_ends_and_begins_in_one_hold(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kwq_stock_fill(&stock, t->keyed, &key, &extras, 1), 0);
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
 	KUNIT_EXPECT_EQ(test, kwq_handle_end_locked(t->x, got.ticket, NULL, 0, 0), KWQ_FINISHED);
-	KUNIT_EXPECT_NOT_NULL(test, t->keyed->gone_groups);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_add_with_locked(t->keyed, &key,
-							&(struct kwq_add_options){}, &extras, 0,
-							&stock), KWQ_ADDED);
+	KUNIT_EXPECT_NOT_NULL(test, t->keyed->gone_memory);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_add_locked(t->keyed, &key, &(struct kwq_add_options){},
+						   &extras, 0, &stock), KWQ_ADDED);
 	kwq_keyed_unlock(t->keyed, flags);
 	kwq_stock_empty(&stock, t->keyed);
-	KUNIT_EXPECT_NULL(test, t->keyed->gone_groups);
+	KUNIT_EXPECT_NULL(test, t->keyed->gone_memory);
 	EXPECT_GROUPS(test, t, 1, 0);
 	EXPECT_GET(test, t->x, &got, "a2/a");
 	done(t->x, &got);

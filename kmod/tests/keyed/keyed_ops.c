@@ -39,7 +39,7 @@ int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
 	do {
 		spin_lock_irqsave(&keyed->queue.lock, flags);
 		now = kwq_stamp_locked(&keyed->queue);
-		ret = kwq_keyed_add_locked(keyed, &copy, options, now, &stock);
+		ret = kwq_keyed_add_locked(keyed, &copy, options, NULL, now, &stock);
 		kwq_keyed_unlock(keyed, flags);
 		if (ret == -EAGAIN)
 			ret = kwq_stock_fill(&stock, keyed, &copy, NULL, 1) ?: -EAGAIN;
@@ -62,7 +62,7 @@ int kwq_keyed_add_with(struct kwq_keyed *keyed, const struct kwq_key *key,
 	do {
 		spin_lock_irqsave(&keyed->queue.lock, flags);
 		now = kwq_stamp_locked(&keyed->queue);
-		ret = kwq_keyed_add_with_locked(keyed, &copy, options, extras, now, &stock);
+		ret = kwq_keyed_add_locked(keyed, &copy, options, extras, now, &stock);
 		kwq_keyed_unlock(keyed, flags);
 		if (ret == -EAGAIN)
 			ret = kwq_stock_fill(&stock, keyed, &copy, extras, 1) ?: -EAGAIN;
@@ -86,9 +86,9 @@ void kwq_test_count_as(struct kwq_keyed *keyed, enum kwq_quota_kind kind)
 	u64 bytes = keyed->nr_bytes + keyed->own_bytes;
 
 	kwq_quota_unwatch(keyed);
-	kwq_quota_uncharge(keyed, bytes);
+	kwq_quota_uncharge(keyed->quota, bytes);
 	keyed->quota = kwq_quota_add_queue(before->ns, before->user, kind);
-	kwq_quota_charge_anyway(keyed, bytes);
+	kwq_quota_charge_anyway(keyed->quota, bytes);
 	kwq_quota_remove_queue(before);
 	kwq_quota_put(before);
 }

@@ -3,7 +3,7 @@
 #ifndef KWQ_TESTS_KEYED_OPS_H
 #define KWQ_TESTS_KEYED_OPS_H
 
-#include "keyed/keyed.h"
+#include "keyed/hold.h"
 
 const char *kwq_test_broken_handle(const struct kwq_handle *handle);
 int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,

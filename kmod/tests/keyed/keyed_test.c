@@ -340,7 +340,7 @@ static int add_with_hash(struct keyed_test *t, const struct kwq_key *key, struct
 	if (!kwq_test_fill_stock(stock, t->keyed, key, 1))
 		return -EIO;
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
-	ret = kwq_keyed_add_locked(t->keyed, key, &(struct kwq_add_options){}, 0, stock);
+	ret = kwq_keyed_add_locked(t->keyed, key, &(struct kwq_add_options){}, NULL, 0, stock);
 	kwq_keyed_unlock(t->keyed, flags);
 	return ret;
 }
@@ -400,7 +400,7 @@ static void many_items_in_one_hold(struct kunit *test)
 	for (i = 0; i <= nr && ret == KWQ_ADDED; i++) {
 		bytes = cpu_to_be32(i);
 		kwq_key_hash(&key);
-		ret = kwq_keyed_add_locked(keyed, &key, &(struct kwq_add_options){}, 0,
+		ret = kwq_keyed_add_locked(keyed, &key, &(struct kwq_add_options){}, NULL, 0,
 					   &stock);
 	}
 	kwq_keyed_unlock(keyed, flags);

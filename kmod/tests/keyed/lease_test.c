@@ -536,7 +536,7 @@ static void value_lost_too_often_after_a_shut_down_is_freed(struct kunit *test)
 	advance(t, LEASE);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 1);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_values, 0);
-	kwq_test_wait_until(test, !READ_ONCE(t->keyed->gone_values));
+	kwq_test_wait_until(test, !READ_ONCE(t->keyed->gone_memory));
 }
 
 struct poller {

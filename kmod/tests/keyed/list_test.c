@@ -37,7 +37,7 @@ static void add_hashed(struct kunit *test, u32 number, u32 hash)
 
 	KUNIT_ASSERT_TRUE(test, kwq_test_fill_stock(&stock, t->keyed, &key, 1));
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
-	ret = kwq_keyed_add_locked(t->keyed, &key, &(struct kwq_add_options){}, 0, &stock);
+	ret = kwq_keyed_add_locked(t->keyed, &key, &(struct kwq_add_options){}, NULL, 0, &stock);
 	kwq_keyed_unlock(t->keyed, flags);
 	kwq_stock_empty(&stock, t->keyed);
 	KUNIT_ASSERT_EQ(test, ret, KWQ_ADDED);

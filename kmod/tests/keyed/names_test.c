@@ -502,7 +502,7 @@ static void user_has_a_quota_of_bytes(struct kunit *test)
 	for (n = 0; n < nr - 1; n++)
 		KUNIT_EXPECT_EQ(test, add_number(a, n, 0), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, a->nr_remembered, 1);
-	KUNIT_EXPECT_NOT_NULL(test, kwq_quota_refuser(a, a->small_bytes));
+	KUNIT_EXPECT_NOT_NULL(test, kwq_quota_refuser(a->quota, a->small_bytes));
 	KUNIT_EXPECT_TRUE(test, kwq_keyed_has_memory(a));
 	KUNIT_EXPECT_EQ(test, add_number(a, n, 0), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, a->nr_remembered, 0);
@@ -517,7 +517,7 @@ static void user_has_a_quota_of_bytes(struct kunit *test)
 		kwq_queue_advance_by(&a->queue, NSEC_PER_SEC);
 		take_next(test, a);
 		KUNIT_EXPECT_EQ(test, a->nr_remembered, !!n);
-		KUNIT_EXPECT_EQ(test, kwq_quota_is_wanted(a), false);
+		KUNIT_EXPECT_EQ(test, kwq_quota_is_wanted(a->quota), false);
 	}
 	kwq_keyed_put(a);
 	kwq_keyed_put(bobs);

@@ -77,10 +77,10 @@ static int give_to(struct kwq_keyed *keyed, struct user_namespace *ns, uid_t uid
 
 	if (IS_ERR(quota))
 		return PTR_ERR(quota);
-	kwq_quota_uncharge(keyed, keyed->own_bytes);
+	kwq_quota_uncharge(keyed->quota, keyed->own_bytes);
 	remove_queue(keyed->quota);
 	keyed->quota = quota;
-	kwq_quota_charge_anyway(keyed, keyed->own_bytes);
+	kwq_quota_charge_anyway(keyed->quota, keyed->own_bytes);
 	return 0;
 }
 
@@ -301,7 +301,7 @@ static int tell(struct wait_queue_entry *entry, unsigned int mode, int flags, vo
 
 static bool has_room(struct kwq_keyed *keyed)
 {
-	return !kwq_quota_refuser(keyed, keyed->small_bytes);
+	return !kwq_quota_refuser(keyed->quota, keyed->small_bytes);
 }
 
 /* Q19: a poller of a queue that has no room because of its owner's quota. */
@@ -318,7 +318,7 @@ static void poller_is_told_of_room(struct kunit *test)
 	add_wait_queue(&alices->room, &poller.entry);
 	WRITE_ONCE(kwq_max_user_bytes, 2 * item_bytes(first) + 2 * first->own_bytes);
 	KUNIT_EXPECT_EQ(test, fill(first), -EDQUOT);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_quota_refuser(second, second->small_bytes), alices);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_quota_refuser(second->quota, second->small_bytes), alices);
 	KUNIT_EXPECT_TRUE(test, alices->is_wanted);
 	/* Bytes of other users wake nobody. */
 	KUNIT_EXPECT_TRUE(test, has_room(bobs));
@@ -428,14 +428,14 @@ static void another_quota_refuses(struct kunit *test)
 
 	WRITE_ONCE(kwq_max_user_bytes, 2 * item_bytes(first) + 2 * first->own_bytes);
 	KUNIT_EXPECT_EQ(test, fill(first), -EDQUOT);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_quota_refuser(second, 1), alices);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_quota_refuser(second->quota, 1), alices);
 	WRITE_ONCE(kwq_max_user_bytes, t->max_user_bytes);
 	WRITE_ONCE(kwq_max_total_bytes, bytes_of(alices->parent));
-	KUNIT_EXPECT_PTR_EQ(test, kwq_quota_refuser(second, 1), alices->parent);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_quota_refuser(second->quota, 1), alices->parent);
 	WRITE_ONCE(kwq_max_total_bytes, t->max_total_bytes);
-	KUNIT_EXPECT_NULL(test, kwq_quota_refuser(second, 1));
+	KUNIT_EXPECT_NULL(test, kwq_quota_refuser(second->quota, 1));
 	WRITE_ONCE(kwq_max_user_bytes, second->own_bytes);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_quota_refuser(second, 1), second->quota);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_quota_refuser(second->quota, 1), second->quota);
 	kwq_keyed_put(second);
 	kwq_keyed_put(first);
 }
@@ -691,7 +691,7 @@ static void raised_limit_is_told(struct kunit *test, unsigned long *limit)
 	init_waitqueue_func_entry(&poller.entry, tell);
 	/* Below present use: nothing more is granted, and nothing is taken away. */
 	KUNIT_EXPECT_EQ(test, set(&kwq_quota_bytes_ops, limit, 1), 0);
-	refuser = kwq_quota_refuser(keyed, 1);
+	refuser = kwq_quota_refuser(keyed->quota, 1);
 	KUNIT_ASSERT_NOT_NULL(test, refuser);
 	add_wait_queue(&refuser->room, &poller.entry);
 	KUNIT_EXPECT_EQ(test, add_number(keyed, 0), -EDQUOT);

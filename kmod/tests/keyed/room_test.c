@@ -69,7 +69,7 @@ static int add_or_wait_locked(struct adder *a, struct kwq_stock *stock, unsigned
 		/* As the device does. */
 		if (kwq_front_is_shut_down(a->wait.handle->front))
 			return -ESHUTDOWN;
-		ret = kwq_keyed_add_locked(a->keyed, &a->key, &options,
+		ret = kwq_keyed_add_locked(a->keyed, &a->key, &options, NULL,
 					   kwq_now_locked(&a->keyed->queue), stock);
 		if (ret == -EAGAIN)
 			return ret;
@@ -223,7 +223,7 @@ static void hold_tells_one(struct kunit *test)
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	KUNIT_EXPECT_FALSE(test, keyed->adders_may_fit);
 	keyed->limits.max_items = 3;
-	kwq_tell_adders_locked(keyed);
+	wake_up(&keyed->adders);
 	left = nr_waiting(keyed);
 	kwq_keyed_unlock(keyed, flags);
 	KUNIT_EXPECT_EQ(test, left, NR_ADDERS - 1);
@@ -304,8 +304,8 @@ static void key_comes_in_the_same_hold(struct kunit *test)
 	kwq_test_fill_stock(&stock, keyed, &old, 1);
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_remove_locked(keyed, &old, 0, 0, 0), KWQ_WAS_READY);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_add_locked(keyed, &t->adders[1].key, &options, 0, &stock),
-			KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_add_locked(keyed, &t->adders[1].key, &options, NULL, 0,
+						   &stock), KWQ_ADDED);
 	kwq_keyed_unlock(keyed, flags);
 	kwq_stock_empty(&stock, keyed);
 	for (i = 1; i < NR_ADDERS; i++)
@@ -367,8 +367,9 @@ static void room_is_taken(struct kunit *test)
 	kwq_test_fill_stock(&stock, keyed, &new, 1);
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_remove_locked(keyed, &old, 0, 0, 0), KWQ_WAS_READY);
-	kwq_tell_adders_locked(keyed);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_add_locked(keyed, &new, &options, 0, &stock), KWQ_ADDED);
+	wake_up(&keyed->adders);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_add_locked(keyed, &new, &options, NULL, 0, &stock),
+			KWQ_ADDED);
 	kwq_keyed_unlock(keyed, flags);
 	kwq_stock_empty(&stock, keyed);
 	kwq_test_wait_until(test, nr_waiting(keyed) == 3);
@@ -717,17 +718,15 @@ static void sleeper_frees_before_it_sleeps(struct kunit *test)
 	struct adder *a;
 
 	KUNIT_ASSERT_NOT_NULL(test, value);
-	value->next = NULL;
 	KUNIT_EXPECT_EQ(test, add_byte(keyed, 0), KWQ_ADDED);
-	kwq_quota_charge_anyway(keyed, 1);
+	kwq_quota_charge_anyway(keyed->quota, 1);
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	keyed->nr_bytes++;
 	kwq_keyed_lose_bytes(keyed, 1);
-	keyed->gone_values = value;
-	keyed->owes |= KWQ_OWES_MEMORY;
+	kwq_keyed_lose_memory(keyed, &value->gone);
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 	a = start(test, 0, 1, 1, KTIME_MAX);
-	KUNIT_EXPECT_NULL(test, READ_ONCE(keyed->gone_values));
+	KUNIT_EXPECT_NULL(test, READ_ONCE(keyed->gone_memory));
 	KUNIT_EXPECT_EQ(test, remove_byte(keyed, 0), KWQ_WAS_READY);
 	expect_end(test, a, KWQ_ADDED);
 }

@@ -8,7 +8,7 @@
 #include <linux/kwq.h>
 #include <linux/mm.h>
 #include <linux/string.h>
-#include "keyed/keyed.h"
+#include "keyed/hold.h"
 #include "keyed_ops.h"
 #include "tests/core/core_check.h"
 
@@ -77,7 +77,7 @@ static void values_test_exit(struct kunit *test)
 	broken = kwq_core_broken(&t->keyed->queue.core,
 				 (struct kwq_holder *[]){ &t->x->holder,
 							  &t->y->holder }, 2);
-	if (t->keyed->gone_values)
+	if (t->keyed->gone_memory)
 		broken = "a value is not freed";
 	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
 	KUNIT_EXPECT_STREQ(test, "", broken ?: "");
@@ -193,7 +193,7 @@ static void put_value(struct kwq_handle *handle, struct kwq_value *value)
 	u32 bytes = kwq_value_bytes(value);
 
 	kwq_value_put(value);
-	kwq_quota_uncharge_call(handle, bytes);
+	kwq_quota_uncharge(handle->quota, bytes);
 }
 
 static int get(struct kwq_handle *handle, struct got *got)
@@ -505,13 +505,13 @@ static void reader_pays_for_a_value(struct kunit *test)
 	expect_counts(test, 1, 1, KWQ_VALUE_MAX);
 	KUNIT_EXPECT_EQ(test, atomic64_read(paid), bytes);
 	/* Too many values at once. The item stays. */
-	KUNIT_ASSERT_TRUE(test, kwq_quota_charge_call(t->x, KWQ_CALL_BYTES - bytes));
+	KUNIT_ASSERT_TRUE(test, kwq_quota_charge(t->x->quota, KWQ_CALL_BYTES - bytes));
 	KUNIT_EXPECT_EQ(test, get_keeping_long(t->x, &second), -EDQUOT);
 	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), 1);
 	put_value(t->x, first.value);
 	KUNIT_ASSERT_EQ(test, get_keeping_long(t->x, &second), 0);
 	put_value(t->x, second.value);
-	kwq_quota_uncharge_call(t->x, KWQ_CALL_BYTES - bytes);
+	kwq_quota_uncharge(t->x->quota, KWQ_CALL_BYTES - bytes);
 	KUNIT_EXPECT_EQ(test, atomic64_read(paid), 0);
 	WRITE_ONCE(kwq_max_total_bytes, before);
 	kwq_quota_put(exempt);
@@ -593,8 +593,8 @@ static int add_to_group(struct values_test *t, const char *key, u32 flags, u32 v
 	*stock = (struct kwq_stock){};
 	do {
 		spin_lock_irqsave(&t->keyed->queue.lock, irqs);
-		ret = kwq_keyed_add_with_locked(t->keyed, &k, &(struct kwq_add_options){}, &extras,
-						0, stock);
+		ret = kwq_keyed_add_locked(t->keyed, &k, &(struct kwq_add_options){}, &extras, 0,
+					   stock);
 		kwq_keyed_unlock(t->keyed, irqs);
 	} while (ret == -EAGAIN && !kwq_stock_fill(stock, t->keyed, &k, &extras, 1));
 	kwq_stock_empty(stock, t->keyed);

@@ -623,7 +623,7 @@ static void cancel_ends_the_get_of_a_paused_queue(struct kunit *test)
 	kwq_test_thread_start(test, &getter.thread, get_and_finish, &getter);
 	kwq_test_wait_until(test, kwq_test_nr_sleepers(&t->queue.getters) == 1);
 	/* The shut down wakes it, and it sleeps again because the item is still ready. */
-	kwq_begin_shut_down(&t->queue);
+	kwq_begin_shut_down(&t->queue, false);
 	kwq_test_wait_until(test, kwq_test_nr_sleepers(&t->queue.getters) == 1);
 	KUNIT_EXPECT_EQ(test, kwq_cancel_all_sync(&t->queue), 0);
 	kwq_test_thread_join(test, &getter.thread);

@@ -115,7 +115,7 @@ static int every_operation(struct kwq_queue *q, struct kwq_item *a)
 	kwq_pause_for(q, HOUR);
 	if (kwq_resume(q) || kwq_try_get(q) != ERR_PTR(-EAGAIN))
 		return 18;
-	kwq_end_timed_pause(q);
+	kwq_pause_until(q, 0);
 	if (kwq_resume(q) != -EINVAL)
 		return 24;
 	if (kwq_try_get(q) != a || kwq_add(q, a) != KWQ_DIRTIED)

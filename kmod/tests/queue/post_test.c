@@ -199,6 +199,24 @@ static void holder_adds_what_is_posted_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 2);
 }
 
+static void refused_add_leaves_the_claims_of_others(struct kunit *test)
+{
+	struct post_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/*
+	 * K13: another adder has claimed the item, and looks at its state soon. If its claim ended
+	 * now, and the item took adds again by then, a third adder could post the item as well.
+	 */
+	KUNIT_EXPECT_EQ(test, kwq_disable_sync(q, &t->a), 0);
+	WRITE_ONCE(t->a.post, KWQ_POST_ADDING);
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), -ESHUTDOWN);
+	KUNIT_EXPECT_PTR_EQ(test, t->a.post, KWQ_POST_ADDING);
+	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->a, HOUR), -ESHUTDOWN);
+	KUNIT_EXPECT_PTR_EQ(test, t->a.post, KWQ_POST_ADDING);
+	kwq_end_claim(&t->a);
+}
+
 static struct kref refs;
 
 static void get_ref(struct kwq_item *item)
@@ -593,6 +611,7 @@ static void results_tell_the_number_of_runs(struct kunit *test)
 	KUNIT_CASE(nothing_is_posted_unless_a_holder_takes_it),	\
 	KUNIT_CASE(only_idle_items_are_posted),			\
 	KUNIT_CASE(holder_adds_what_is_posted_first),		\
+	KUNIT_CASE(refused_add_leaves_the_claims_of_others),	\
 	KUNIT_CASE(queue_that_owns_references_takes_no_posts),	\
 	KUNIT_CASE(every_add_claims_its_item),			\
 	KUNIT_CASE(shut_down_takes_what_was_accepted),		\

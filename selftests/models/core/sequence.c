@@ -1336,19 +1336,15 @@ static bool do_configure(struct run *run, const struct op *op)
 
 static bool do_when(struct run *run, const struct op *op)
 {
-	struct kwq_rate_limiter *limiter = run->core.limiter;
 	u32 requeues = op->value >> op->how % 32;
 	u64 wanted = rate_when(&run->model.rate, requeues, run->now, op->value);
 
-	say(run, number_name(wanted), limiter ?
-	    "kwq_rate_limiter_when(t->core.limiter, %u, %lld, %u)" :
-	    "kwq_default_delay(%u)",
+	say(run, number_name(wanted), "kwq_rate_limiter_when(t->core.limiter, %u, %lld, %u)",
 	    requeues, (long long)run->now, op->value);
 	if (run->out)
 		return true;
-	return answered(run, limiter ?
-			kwq_rate_limiter_when(limiter, requeues, run->now, op->value) :
-			kwq_default_delay(requeues), wanted);
+	return answered(run, kwq_rate_limiter_when(run->core.limiter, requeues, run->now,
+						   op->value), wanted);
 }
 
 static void some_backoff(u32 value, struct kwq_backoff *b, u64 *reset)

@@ -80,6 +80,9 @@ static bool by_name;		/* the queue, and not by a descriptor */
 static bool waits;
 static uint64_t room_deadline = KWQ_NO_DEADLINE;
 
+/* The queue, while a user at a terminal has to be told that it is full; otherwise NULL. */
+static const char *tells_of_full;
+
 /* Nobody can open a removed queue, and its workers serve the next one of that name. */
 static bool was_removed(const struct kwq *q)
 {
@@ -88,13 +91,25 @@ static bool was_removed(const struct kwq *q)
 	return by_name && !kwq_stat(q, &st) && st.state & KWQ_STATE_UNLINKED;
 }
 
+static void tell_of_full(const struct kwq *q)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	char dead[100] = "";
+
+	if (!kwq_stat(q, &st) && st.dead)
+		snprintf(dead, sizeof(dead), ", and %llu of its %llu keys are dead letters",
+			 (unsigned long long)st.dead, (unsigned long long)st.items);
+	message("%s: waiting for room: the queue is full%s", tells_of_full, dead);
+	tells_of_full = NULL;
+}
+
 /* Nobody takes anything out of a full queue that was removed, unless a worker still has it. */
 static int submit_waiting(struct kwq *q, const struct kwq_batch *batch)
 {
 	uint64_t soon;
 	int taken;
 
-	while (by_name) {
+	while (by_name || tells_of_full) {
 		soon = kwq_deadline(q, LOOK_EVERY);
 		if (soon >= room_deadline)
 			break;
@@ -103,6 +118,8 @@ static int submit_waiting(struct kwq *q, const struct kwq_batch *batch)
 			return taken;
 		if (was_removed(q))
 			return -ENOENT;
+		if (tells_of_full)
+			tell_of_full(q);
 	}
 	return kwq_add_batch_wait(q, batch, room_deadline);
 }
@@ -356,8 +373,12 @@ static int add_main(int argc, char **argv)
 	if (at)
 		common.time = must_parse_instant("--at", at, kwq_now(q), past_ok ? NULL :
 						 "--past ok adds such keys at once");
+	if (waits && !options.quiet && has_watcher())
+		tells_of_full = queue;
 	if (sync)
 		must_be_kept(q, queue);
+	else
+		warn_of_wait(q, queue);
 	status = each_key(q, queue, &verb, &options, argc, argv);
 	not_kept = sync ? wait_until_kept(q, queue, KWQ_NO_DEADLINE) : STATUS_OK;
 	return status ? status : not_kept;

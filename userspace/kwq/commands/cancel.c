@@ -246,6 +246,7 @@ static int cancel_main(int argc, char **argv)
 	if (leave_jobs && shared_queue(q))
 		verb.refusal = refusal_of_shared;
 	key_filter_apply(&filter, q, queue, &verb, &options, argc, argv);
+	warn_of_wait(q, queue);
 	return status_of_all(each_key(q, queue, &verb, &options, argc, argv), options.quiet);
 }
 
@@ -267,7 +268,7 @@ const struct command command_cancel = {
 	"job may still run: with --leave-jobs, or because its worker cannot be asked.\n",
 	.examples =
 	"  kwq cancel jobs report-7                 whatever it does, it is over\n"
-	"  kwq cancel jobs report-7 || [ $? = 7 ]   it may have run, in a script\n",
+	"  kwq pause jobs; kwq cancel --all jobs    empty the queue\n",
 	.table = cancel_options,
 	.main = cancel_main,
 };

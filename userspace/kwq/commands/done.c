@@ -244,6 +244,7 @@ static int finish(struct kwq *q, const char *queue, const struct done_options *o
 
 	if (o->flags & KWQ_DONE_FORGET)
 		must_have_limiters(q, queue);
+	warn_of_wait(q, queue);
 	return each_key(q, queue, &verb, &o->key, argc, argv);
 }
 

@@ -11,7 +11,6 @@
 
 #include "base/cmd.h"
 #include "base/duration.h"
-#include "editor.h"
 #include "base/escape.h"
 #include "kwq/keys/item_first.h"
 #include "queue/item_list.h"
@@ -118,40 +117,13 @@ static int change(struct kwq *q, const struct change *c, const struct kwq_listed
 	return kwq_add_with(q, c->key, strlen(c->key), &options);
 }
 
-/* Without an option that says what to change: the value, in an editor. */
-static int edit_value(struct change *c, struct item_first *found)
-{
-	static char bytes[KWQ_VALUE_MAX];
-	size_t len = found->item.value_len;
-	const char *value = found->bytes + found->item.key_len + found->item.group_len;
-	int ret;
-
-	memcpy(bytes, value, len);
-	ret = editor_run(bytes, len, sizeof(bytes));
-	if (ret < 0)
-		return ret;
-	c->has_value = (size_t)ret != len || memcmp(bytes, value, len);
-	c->value = bytes;
-	c->value_len = ret;
-	return 0;
-}
-
-static int complain_editor(const struct change *c, int err)
-{
-	if (err == -ECANCELED)
-		return refuse(c, "the editor failed; nothing is changed");
-	if (err == -EMSGSIZE)
-		return refuse(c, "a value has at most 65536 bytes; nothing is changed");
-	return refuse(c, strerror(-err));
-}
-
 /* Looks at the key. Returns an exit status other than 0 if it cannot be changed so. */
-static int look(struct kwq *q, const struct change *c, uint32_t with, struct item_first *found)
+static int look(struct kwq *q, const struct change *c, struct item_first *found)
 {
 	const char *why;
 	int ret;
 
-	ret = item_of_key(q, c->key, strlen(c->key), with, found);
+	ret = item_of_key(q, c->key, strlen(c->key), 0, found);
 	if (ret < 0)
 		return complain_key(c->queue, ret);
 	why = ret ? objection(c, &found->item) : "the queue has no such key";
@@ -159,29 +131,17 @@ static int look(struct kwq *q, const struct change *c, uint32_t with, struct ite
 }
 
 /* Returns the exit status. */
-static int edit(struct kwq *q, struct change *c)
+static int edit(struct kwq *q, const struct change *c)
 {
 	static struct item_first found;	/* too large for the stack */
-	bool in_editor = !c->after && !c->at && !c->has_priority && !c->has_value;
 	struct kwq_stat st = { .size = sizeof(st) };
 	int ret;
 
-	if ((in_editor || c->has_value) &&
-	    (kwq_stat(q, &st) || !(st.create_flags & KWQ_CREATE_VALUES)))
+	if (c->has_value && (kwq_stat(q, &st) || !(st.create_flags & KWQ_CREATE_VALUES)))
 		return refuse(c, "its queue has no values (see kwq create --help)");
-	if (in_editor) {
-		ret = look(q, c, KWQ_LIST_VALUES, &found);
-		if (ret)
-			return ret;
-		ret = edit_value(c, &found);
-		if (ret)
-			return complain_editor(c, ret);
-		if (!c->has_value)
-			return STATUS_OK;
-	}
 	/* If its time comes between the look and the change, look again. */
 	do {
-		ret = look(q, c, 0, &found);
+		ret = look(q, c, &found);
 		if (ret)
 			return ret;
 		ret = change(q, c, &found.item);
@@ -235,6 +195,8 @@ static int edit_main(int argc, char **argv)
 		c.has_value = true;
 		c.value = must_read_value(value_file, &c.value_len);
 	}
+	if (!c.after && !c.at && !c.has_priority && !c.has_value)
+		usage("nothing to change: give --after, --at, --priority or --value");
 	if (c.value_len > KWQ_VALUE_MAX)
 		usage("a value has at most %d bytes", KWQ_VALUE_MAX);
 
@@ -254,8 +216,6 @@ const struct command command_edit = {
 	"      --value VALUE      what the key carries; '' takes it away\n"
 	"      --value-file FILE  the same, with the bytes of FILE; - is standard input\n"
 	"  -h, --help\n"
-	"\n"
-	"Without an option: the value, in $VISUAL, $EDITOR or vi.\n"
 	"\n"
 	"  kwq edit --at 23:00 reports monthly  make it wait until the night\n"
 	"  kwq edit -p 5 jobs urgent            hand it out before the others\n",

@@ -297,6 +297,8 @@ static int get_main(int argc, char **argv)
 		g.deadline = kwq_deadline(g.q, timeout_ns);
 	else if (!g.nonblock)
 		g.deadline = KWQ_NO_DEADLINE;
+	if (g.finish)
+		warn_of_wait(g.q, g.queue);
 	g.tells_of_wait = !g.nonblock && !g.quiet && has_watcher();
 	delivery_begin(&g.delivery, STDOUT_FILENO);
 	/* The items are given back before the command ends. */

@@ -44,9 +44,10 @@ static int refuse(const char *queue, const char *key, const char *why)
 	return STATUS_FAILED;
 }
 
-/* ---- kill ----------------------------------------------------------------- */
+/* ---- kill and restart ----------------------------------------------------- */
 
-static int kill_key(struct kwq *q, const char *queue, const char *key, int signal)
+static int end_job_of(struct kwq *q, const char *queue, const char *key,
+		      enum control_operation operation, int signal)
 {
 	struct running_key running;
 	int err;
@@ -55,49 +56,12 @@ static int kill_key(struct kwq *q, const char *queue, const char *key, int signa
 	if (err == -ENOENT)
 		return refuse(queue, key, "the queue has no such key");
 	if (err == -ESRCH)
-		return refuse(queue, key, "is not being processed");
+		return refuse(queue, key, operation != CONTROL_RESTART ? "is not being processed" :
+			      "is not being processed (kwq kick makes a dead or waiting key ready)");
 	if (err)
 		return complain_key(queue, err);
-	err = worker_ask(&running, CONTROL_SIGNAL, signal, NULL, NULL);
+	err = worker_ask(&running, operation, signal, NULL, NULL);
 	return err ? complain_worker(queue, &running, err) : STATUS_OK;
-}
-
-/* ---- restart -------------------------------------------------------------- */
-
-/* A key that is dead or waiting becomes ready. */
-static int make_ready(struct kwq *q, const char *key, const struct kwq_listed *item)
-{
-	struct kwq_add_options options = { .size = sizeof(options), .flags = KWQ_ADD_END_WAIT };
-
-	if (item->state & KWQ_IS_DEAD)
-		return kwq_kick(q, key, strlen(key));
-	return kwq_add_with(q, key, strlen(key), &options);
-}
-
-static int restart_key(struct kwq *q, const char *queue, const char *key)
-{
-	struct running_key running;
-	struct kwq_listed item;
-	int err;
-
-	err = kwq_look(q, key, strlen(key), &item);
-	if (err == -ENOENT)
-		return refuse(queue, key, "the queue has no such key");
-	if (err)
-		return complain_key(queue, err);
-	if (item.state & KWQ_IS_PROCESSING) {
-		err = running_key_find(&running, q, key, strlen(key));
-		if (!err)
-			err = worker_ask(&running, CONTROL_RESTART, 0, NULL, NULL);
-		return err ? complain_worker(queue, &running, err) : STATUS_OK;
-	}
-	if (item.state & (KWQ_IS_DEAD | KWQ_IS_WAITING)) {
-		err = make_ready(q, key, &item);
-		return err < 0 ? complain_key(queue, err) : STATUS_OK;
-	}
-	if (item.state & KWQ_IS_READY)
-		return refuse(queue, key, "is ready already");
-	return refuse(queue, key, "the queue has no such key");
 }
 
 /* ---- bury ----------------------------------------------------------------- */
@@ -137,11 +101,11 @@ static int act(struct kwq *q, const char *queue, const char *key, int verb, int 
 {
 	switch (verb) {
 	case OPT_RESTART:
-		return restart_key(q, queue, key);
+		return end_job_of(q, queue, key, CONTROL_RESTART, 0);
 	case OPT_BURY:
 		return bury_key(q, queue, key);
 	default:
-		return kill_key(q, queue, key, signal);
+		return end_job_of(q, queue, key, CONTROL_SIGNAL, signal);
 	}
 }
 
@@ -165,8 +129,7 @@ static int kill_main(int argc, char **argv)
 	queue = argv[optind++];
 	if (optind == argc)
 		usage("KEY is missing");
-	q = must_open_queue(queue, verb == OPT_RESTART ? KWQ_RIGHT_READ | KWQ_RIGHT_WRITE :
-							 KWQ_RIGHT_READ);
+	q = must_open_queue(queue, KWQ_RIGHT_READ);
 	must_list_items(q, queue);
 	if (verb == OPT_BURY && !module_has(KWQ_FEATURE_SETTLE)) {
 		message("%s: the kernel's kwq is older than this command", queue);
@@ -186,8 +149,7 @@ const struct command command_kill = {
 	.summary = "Kill the jobs that kwq run runs for these keys",
 	.options =
 	"  -s, --signal SIGNAL  send this signal, by name or number (KILL)\n"
-	"      --restart        run the keys now, from their begin: also those that wait\n"
-	"                       or are dead\n"
+	"      --restart        run the keys again at once, from their begin\n"
 	"      --bury           set the keys aside as dead letters\n"
 	"  -h, --help\n"
 	"\n"

@@ -164,6 +164,14 @@ void tell_nobody_keeps(const char *name, const struct kwq_stat *st)
 	message("%s: nobody keeps this queue; waiting for %s", name, who);
 }
 
+void warn_of_wait(const struct kwq *q, const char *name)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	if (!kwq_stat(q, &st) && st.create_flags & KWQ_CREATE_SYNC && !st.followers)
+		tell_nobody_keeps(name, &st);
+}
+
 void must_have_dead_keys(const struct kwq *q, const char *queue)
 {
 	const char *name = shared_queue(q);

@@ -42,6 +42,25 @@ void must_be_kept(struct kwq *q, const char *queue)
 	exit(STATUS_FAILED);
 }
 
+/* On a terminal it says after a second what it waits for: a disk may be full for hours. */
+static int sync_and_tell(struct kwq *q, const char *queue, const struct kwq_stat *st,
+			 uint64_t timeout)
+{
+	int err;
+
+	if (!st->followers || timeout <= LOOK_EVERY || !has_watcher())
+		return kwq_sync_within(q, timeout);
+	err = kwq_sync_within(q, LOOK_EVERY);
+	if (err != -ETIMEDOUT)
+		return err;
+	if (shared_queue(q))
+		message("%s: waiting until the engine has acknowledged the changes", queue);
+	else
+		message("%s: waiting until kwq keep has the changes on the disk; if that is full, kwq keep says so where it runs",
+			queue);
+	return kwq_sync_within(q, timeout == KWQ_NO_DEADLINE ? timeout : timeout - LOOK_EVERY);
+}
+
 int wait_until_kept(struct kwq *q, const char *queue, uint64_t timeout)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
@@ -54,7 +73,7 @@ int wait_until_kept(struct kwq *q, const char *queue, uint64_t timeout)
 		if (!err && timeout && !st.followers)
 			tell_nobody_keeps(queue, &st);
 		if (!err)
-			err = kwq_sync_within(q, timeout);
+			err = sync_and_tell(q, queue, &st, timeout);
 	}
 	if (err == -ETIMEDOUT) {
 		tell_not_kept(q, queue, &st);

@@ -507,7 +507,6 @@ void job_free(struct job *job)
 	job->keys = NULL;
 	free(job->tag);
 	job->tag = NULL;
-	job->has_turn_to_come = false;
 }
 
 /* The add of a GET. In a shared queue it returns before it is stored: the end of its key waits. */

@@ -50,7 +50,7 @@ struct job {
 	 * the job, and must not keep the items of the next job held.
 	 */
 	struct kwq *handle;	/* NULL: this slot is free */
-	struct job_item *items;	/* array of @room, of which @nr are held: one without -n and -X */
+	struct job_item *items;	/* array of @room, of which @nr are held: one without -n */
 	unsigned int nr, room;
 	char *keys;		/* the bytes of their keys */
 	uint64_t token;		/* of the one key; 0: none */
@@ -63,7 +63,6 @@ struct job {
 	uint64_t runtime;
 	uint64_t deadline;	/* of timeouts.h: ns monotonic; UINT64_MAX: none */
 	bool timed_out;
-	bool has_turn_to_come;	/* of worker_order.c: has ended, and is not settled */
 	int status;		/* then: as of wait(2) */
 	char *tag;		/* of --tag; NULL: none */
 	struct stream streams[2];

@@ -123,23 +123,6 @@ void joblog_print(FILE *to, const struct joblog_entry *entry)
 	fputc('\n', to);
 }
 
-int joblog_write(int fd, const struct joblog_entry *entry)
-{
-	char *line = NULL;
-	size_t len = 0;
-	FILE *to;
-	int err;
-
-	to = open_memstream(&line, &len);
-	if (!to)
-		return -ENOMEM;
-	joblog_print(to, entry);
-	err = ferror(to);
-	err = fclose(to) || err ? -ENOMEM : joblog_append(fd, line, len);
-	free(line);
-	return err;
-}
-
 bool joblog_split(const char *line, size_t len, struct joblog_column columns[JOBLOG_COLUMNS])
 {
 	const char *end = line + len, *tab;

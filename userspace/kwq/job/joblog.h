@@ -58,18 +58,12 @@ struct joblog_column {
  */
 int joblog_open(const char *path);
 
-/*
- * Writes a line with one write, so that several processes can share a log. If the write
- * fails, no part of the line remains. Returns 0 or a negative errno value.
- */
-int joblog_write(int fd, const struct joblog_entry *entry);
-
 /* Prints the line. */
 void joblog_print(FILE *to, const struct joblog_entry *entry);
 
 /*
- * Appends bytes to a log as joblog_write() does: all or, on a full disk, none. Returns 0 or a
- * negative errno value.
+ * Appends bytes to a log with one write, so that several processes can share it: all or, on a
+ * full disk, none. Returns 0 or a negative errno value.
  */
 int joblog_append(int fd, const char *bytes, size_t len);
 

@@ -549,7 +549,6 @@ static int restore(struct keeper *k)
 	if (err)
 		return complain(k->options.queue, err);
 	restore_begin(r, k->q, k->options.queue);
-	key_progress_begin(&r->progress, false, k->options.queue, " restored", 0);
 	result = keep_file_begin_items(k->file);
 	while (result == KEEP_OK && !err) {
 		/* A batch is of one time, so that items keep their order by age. */

@@ -20,12 +20,12 @@ enum { OPT_REMOVE = OPT_FIRST };
 static const struct option load_options[] = {
 	{ "all", no_argument, NULL, 'a' },
 	{ "remove", no_argument, NULL, OPT_REMOVE },
-	OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
+	OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
 struct load {
 	bool remove;
-	bool quiet, verbose, json;
+	bool verbose, json;
 };
 
 /* ---- The items ------------------------------------------------------------ */
@@ -79,7 +79,6 @@ static int restore_items(struct kwq *q, const struct saved_reader *saved, const 
 	int err = 0;
 
 	restore_begin(&r, q, name);
-	key_progress_begin(&r.progress, !load->quiet, name, " loaded", saved->nr);
 	for (i = 0; i < saved->nr && !err; i++) {
 		has_changed = !saved_get(saved, i, &item, restore_room(&r));
 		if (has_changed)
@@ -89,7 +88,6 @@ static int restore_items(struct kwq *q, const struct saved_reader *saved, const 
 	}
 	if (!err)
 		err = restore_end(&r);
-	key_progress_hide(&r.progress);
 	print_loaded(&r, saved->nr, path, load);
 	if (has_changed)
 		return complain_part(&r, saved->nr, path, "the file was changed meanwhile",
@@ -118,15 +116,6 @@ static bool is_managed(const struct kwq *q, const char *name)
 		return false;
 	message("%s: its manager grants its keys: load them into its outbox", name);
 	return true;
-}
-
-/* Calls of such a queue wait until what they did is kept. So do those of a load. */
-static void warn_of_wait(const struct kwq *q, const char *name)
-{
-	struct kwq_stat st = { .size = sizeof(st) };
-
-	if (!kwq_stat(q, &st) && st.create_flags & KWQ_CREATE_SYNC && !st.followers)
-		tell_nobody_keeps(name, &st);
 }
 
 static int load_into(struct kwq *q, bool is_new, const struct saved_reader *saved,
@@ -271,16 +260,13 @@ static int load_main(int argc, char **argv)
 	bool all = false;
 	int opt, status;
 
-	while ((opt = getopt_long(argc, argv, "aqvh", load_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "avh", load_options, NULL)) != -1) {
 		switch (opt) {
 		case 'a':
 			all = true;
 			break;
 		case OPT_REMOVE:
 			load.remove = true;
-			break;
-		case 'q':
-			load.quiet = true;
 			break;
 		case 'v':
 			load.verbose = true;
@@ -292,8 +278,6 @@ static int load_main(int argc, char **argv)
 			option_common(opt);
 		}
 	}
-	if (load.quiet && load.verbose)
-		usage("--quiet and --verbose cannot be combined");
 	if (optind == argc)
 		usage("%s is missing", all ? "DIRECTORY" : "FILE");
 	path = argv[optind++];
@@ -318,7 +302,6 @@ const struct command command_load = {
 	"  -a, --all       every file of DIRECTORY that kwq save --all has written\n"
 	"      --remove    remove each file whose keys were all restored; with --all,\n"
 	"                  rename each other one to FILE.failed\n"
-	"  -q, --quiet     no progress line\n"
 	"  -v, --verbose   print how many keys were restored\n"
 	"      --json      print it as one JSON object per line\n"
 	"  -h, --help\n"

@@ -52,7 +52,6 @@ int restore_end(struct restorer *r)
 		if (taken <= 0)
 			return taken ? taken : -EIO;
 		count(r, taken);
-		key_progress_add(&r->progress, taken);
 		for (i = first; i < first + taken; i++)
 			keys += r->entries[i].key_len;
 		first += taken;

@@ -5,7 +5,6 @@
 #ifndef KWQ_RESTORE_H
 #define KWQ_RESTORE_H
 
-#include "kwq/keys/key_progress.h"
 #include "saved.h"
 
 enum { RESTORE_BATCH = 256, RESTORE_BYTES = 8 * SAVED_BYTES_MAX };
@@ -13,7 +12,6 @@ enum { RESTORE_BATCH = 256, RESTORE_BYTES = 8 * SAVED_BYTES_MAX };
 struct restorer {
 	struct kwq *q;
 	const char *queue;
-	struct key_progress progress;
 	uint64_t restored, there, refused;
 	int why;		/* of the first one that was refused */
 

@@ -17,7 +17,6 @@
 #include "base/cmd.h"
 #include "base/escape.h"
 #include "queue/item_list.h"
-#include "kwq/keys/key_progress.h"
 #include "base/read_clock.h"
 #include "saved.h"
 #include "saved_dir.h"
@@ -28,11 +27,11 @@ enum { OPT_PRUNE = OPT_FIRST };
 static const struct option save_options[] = {
 	{ "all", no_argument, NULL, 'a' },
 	{ "prune", no_argument, NULL, OPT_PRUNE },
-	OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
+	OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
 struct save {
-	bool all, prune, quiet, verbose, json;
+	bool all, prune, verbose, json;
 };
 
 static atomic_int stopped;
@@ -63,9 +62,6 @@ static void end_if_stopped(void)
 	raise(stopped);
 }
 
-/* The clock is looked at after so many keys. */
-enum { PROGRESS_STEP = 256 };
-
 /* How long the save has lasted, on the clock of the queue. */
 static uint64_t since(uint64_t begun, const struct saved_queue *queue)
 {
@@ -77,7 +73,7 @@ static uint64_t since(uint64_t begun, const struct saved_queue *queue)
  * from there, and no key is ready early for that (D5).
  */
 static int write_items(struct kwq *q, struct saved_writer *w, const struct saved_queue *queue,
-		       uint64_t begun, struct key_progress *progress)
+		       uint64_t begun)
 {
 	static struct item_list list;	/* too large for the stack */
 	const struct kwq_listed *listed;
@@ -96,13 +92,11 @@ static int write_items(struct kwq *q, struct saved_writer *w, const struct saved
 		ret = saved_put(w, &item, key);
 		if (ret)
 			return ret;
-		if (w->nr % PROGRESS_STEP == 0)
-			key_progress_add(progress, PROGRESS_STEP);
 	}
 	return ret;
 }
 
-static int write_queue(struct kwq *q, FILE *to, struct key_progress *progress, uint64_t *nr)
+static int write_queue(struct kwq *q, FILE *to, uint64_t *nr)
 {
 	uint64_t begun = read_clock(CLOCK_BOOTTIME);
 	struct saved_queue queue;
@@ -113,7 +107,7 @@ static int write_queue(struct kwq *q, FILE *to, struct key_progress *progress, u
 	if (!err)
 		err = saved_begin(&w, to, &queue);
 	if (!err)
-		err = write_items(q, &w, &queue, begun, progress);
+		err = write_items(q, &w, &queue, begun);
 	if (!err)
 		err = saved_end(&w);
 	if (!err)
@@ -143,21 +137,12 @@ static void print_saved(const struct save *o, const char *queue, const char *pat
 	}
 }
 
-/* How many items the queue has; 0 if that is not known. */
-static uint64_t count_items(const struct kwq *q)
-{
-	struct kwq_stat st = { .size = sizeof(st) };
-
-	return kwq_stat(q, &st) ? 0 : st.items;
-}
-
 /*
  * Saves a queue in a temporary file beside @path, which then takes the place of @path. So there is
  * a whole file at any moment. Returns the exit status.
  */
 static int save(struct kwq *q, const char *queue, const char *path, const struct save *o)
 {
-	struct key_progress progress;
 	char *temporary;
 	uint64_t nr = 0;
 	int err, fd;
@@ -174,9 +159,7 @@ static int save(struct kwq *q, const char *queue, const char *path, const struct
 	to = fdopen(fd, "w");
 	if (!to)
 		exit(complain("memory", -ENOMEM));
-	key_progress_begin(&progress, !o->quiet, queue, " saved", count_items(q));
-	err = write_queue(q, to, &progress, &nr);
-	key_progress_hide(&progress);
+	err = write_queue(q, to, &nr);
 	if (!err)
 		err = finish(to);
 	else
@@ -309,16 +292,13 @@ static void parse_options(struct save *o, int argc, char **argv)
 {
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "aqvh", save_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "avh", save_options, NULL)) != -1) {
 		switch (opt) {
 		case 'a':
 			o->all = true;
 			break;
 		case OPT_PRUNE:
 			o->prune = true;
-			break;
-		case 'q':
-			o->quiet = true;
 			break;
 		case 'v':
 			o->verbose = true;
@@ -332,8 +312,6 @@ static void parse_options(struct save *o, int argc, char **argv)
 	}
 	if (o->prune && !o->all)
 		usage("--prune needs --all");
-	if (o->quiet && o->verbose)
-		usage("--quiet and --verbose cannot be combined");
 }
 
 static int save_main(int argc, char **argv)
@@ -372,7 +350,6 @@ const struct command command_save = {
 	.options =
 	"  -a, --all       every queue with a name, in files of DIRECTORY\n"
 	"      --prune     with --all, remove the files there of queues that are gone\n"
-	"  -q, --quiet     no progress line\n"
 	"  -v, --verbose   print how many keys were saved\n"
 	"      --json      print it as one JSON object per line\n"
 	"  -h, --help\n"

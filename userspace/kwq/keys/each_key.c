@@ -9,7 +9,6 @@
 
 #include "base/cmd.h"
 #include "base/escape.h"
-#include "key_progress.h"
 #include "keys.h"
 
 enum {
@@ -28,7 +27,6 @@ struct collector {
 	const struct key_verb *verb;
 	const struct key_options *options;
 	struct keys keys;
-	struct key_progress progress;
 	int status;
 	int over;		/* the error that ended everything, or 0 */
 	FILE *refused;		/* gets the refused keys; NULL: nobody wants them */
@@ -123,7 +121,6 @@ static void keep_refused(struct collector *c, const char *key, size_t len)
 	if (!c->refused || !key)
 		return;
 	if (memchr(key, c->keys.delimiter, len)) {
-		key_progress_hide(&c->progress);
 		message("%s: a key with a newline is not in %s: see --null", c->queue,
 			c->options->refused);
 		return;
@@ -189,7 +186,6 @@ static void refuse(struct collector *c, unsigned long long line, const char *key
 	keep_refused(c, key, len);
 	if (c->options->quiet || !gets_line(c, err))
 		return;
-	key_progress_hide(&c->progress);
 	if (key)
 		escape_text(text, key, len);
 	message("%s: %s %llu: %s%s%s", c->queue, kind_of_line(c), line, key ? text : "",
@@ -199,7 +195,6 @@ static void refuse(struct collector *c, unsigned long long line, const char *key
 /* Ends the command: one message covers this key and all later ones. */
 static void give_up(struct collector *c, int err)
 {
-	key_progress_hide(&c->progress);
 	if (!c->over) {
 		message("%s: %s", c->queue, why_all(c, err));
 		c->status = status_of(err);
@@ -291,7 +286,6 @@ static void flush(struct collector *c)
 			report(c, i);
 		}
 		first += taken;
-		key_progress_add(&c->progress, taken);
 	}
 	for (i = first; i < c->nr; i++)
 		refuse_with_all(c, c->of[i].line, c->shown + c->of[i].at, c->of[i].len);
@@ -404,19 +398,6 @@ static void collect(struct collector *c, const char *key, size_t len)
 	c->nr++;
 }
 
-/*
- * Many keys come from a pipe or a list. At a terminal the user types them, and sees them. The
- * results of keys are a progress of their own.
- */
-static bool wants_progress(const struct collector *c)
-{
-	bool prints = c->options->verbose || c->options->json || c->verb->count;
-
-	if (c->options->quiet || (prints && isatty(STDOUT_FILENO)))
-		return false;
-	return c->verb->next || (!c->keys.arguments && !isatty(STDIN_FILENO));
-}
-
 int each_key(struct kwq *q, const char *queue, const struct key_verb *verb,
 	     const struct key_options *options, int argc, char **argv)
 {
@@ -431,7 +412,6 @@ int each_key(struct kwq *q, const char *queue, const struct key_verb *verb,
 	c.options = options;
 	keys_init(&c.keys, argc, argv, options->null);
 	must_open_refused(&c);
-	key_progress_begin(&c.progress, wants_progress(&c), queue, "", 0);
 
 	for (;;) {
 		/* Send the batch before a read that may block: no key may lie here
@@ -452,7 +432,6 @@ int each_key(struct kwq *q, const char *queue, const struct key_verb *verb,
 			collect(&c, key, len);
 	}
 	flush(&c);
-	key_progress_hide(&c.progress);
 	close_refused(&c);
 	if (!options->quiet) {
 		sum_up(&c);

@@ -48,7 +48,7 @@ struct key_options {
 #define KEY_LETTERS "0qv"
 #define KEY_HELP \
 	"  -0, --null       keys on standard input end with NUL, not with newline\n" \
-	"  -q, --quiet      no errors of single keys, and no progress line\n" \
+	"  -q, --quiet      no errors of single keys\n" \
 	"  -v, --verbose    print the result of each key\n" \
 	"      --json       print the results as one JSON object per line\n" \
 	"  -h, --help\n"

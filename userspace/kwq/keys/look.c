@@ -62,6 +62,14 @@ static uint32_t with(const struct keys_options *o)
 	       (notes && module_has(KWQ_FEATURE_NOTES) ? KWQ_LIST_NOTES : 0);
 }
 
+/* Of a key that its workers did not live to say anything about. */
+static void print_losses(const struct kwq_listed *item)
+{
+	if (item->state & KWQ_IS_DEAD && item->abandoned)
+		printf("%8slost %u time%s: its workers died, or its leases ended\n", "",
+		       item->abandoned, item->abandoned == 1 ? "" : "s");
+}
+
 static void print_item(const struct keys_options *o, const struct kwq_listed *item,
 		       const char *key)
 {
@@ -72,6 +80,7 @@ static void print_item(const struct keys_options *o, const struct kwq_listed *it
 		break;
 	case FORMAT_LONG:
 		item_print_row(item, key);
+		print_losses(item);
 		item_print_note(key + item->key_len + item->group_len, item->note_len);
 		break;
 	case FORMAT_NULL:

@@ -12,17 +12,14 @@
 #include "base/escape.h"
 #include "kwq/keys/item_sort.h"
 #include "kwq/job/job.h"
-#include "resume.h"
 #include "kwq/job/shell_quote.h"
 #include "kwq/job/template.h"
 #include "worker.h"
 
 struct dry_run {
 	const struct run_options *options;
-	struct resume_table resume;
 	const char **keys;	/* of the next command: the first @nr of KWQ_BATCH_MAX */
 	size_t nr;
-	uint64_t left;		/* ready keys that were not looked at */
 	unsigned long long seq;
 };
 
@@ -110,16 +107,11 @@ static bool is_unfit(const struct dry_run *dry, const char *key, size_t len)
 
 static int take(struct dry_run *dry, const struct kwq_listed *item, const char *key)
 {
-	const struct run_options *o = dry->options;
 	bool alone = runs_alone(dry, item);
-	enum joblog_outcome outcome;
 	int err = 0;
 
-	if (resume_take(&dry->resume, key, item->key_len, &outcome) ||
-	    is_unfit(dry, key, item->key_len)) {
-		dry->left--;
+	if (is_unfit(dry, key, item->key_len))
 		return 0;
-	}
 	if (alone)
 		err = print_commands_for_keys(dry);
 	if (err)
@@ -128,9 +120,7 @@ static int take(struct dry_run *dry, const struct kwq_listed *item, const char *
 	if (!dry->keys[dry->nr])
 		return -ENOMEM;
 	dry->nr++;
-	dry->left--;
-	if (alone || dry->nr == keys_of_next_job(o, dry->left + dry->nr,
-						 o->jobs - dry->seq % o->jobs))
+	if (alone || dry->nr == dry->options->keys_max)
 		err = print_commands_for_keys(dry);
 	return err;
 }
@@ -144,7 +134,6 @@ static int print_all(struct dry_run *dry, const struct item_sorted *ready)
 	dry->keys = calloc(KWQ_BATCH_MAX, sizeof(*dry->keys));
 	if (!dry->keys)
 		return -ENOMEM;
-	dry->left = ready->nr;
 	for (i = 0, err = 0; i < ready->nr && !err; i++) {
 		item = &ready->rows[i].item;
 		err = take(dry, item, item_sorted_key(ready, i));
@@ -159,9 +148,6 @@ int print_commands(const struct run_options *options)
 	struct kwq *q;
 	int err;
 
-	err = read_joblog(options, &dry.resume);
-	if (err)
-		return err;
 	q = must_open_queue(options->queue, KWQ_RIGHT_READ);
 	must_list_items(q, options->queue);
 	err = item_sorted_list(&ready, q, KWQ_IS_READY);

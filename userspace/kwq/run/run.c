@@ -15,9 +15,9 @@
 
 enum {
 	OPT_EXIT_WHEN_EMPTY = OPT_FIRST, OPT_STDIN, OPT_OUTPUT, OPT_RETRY_AFTER,
-	OPT_RETRY_MAX, OPT_ON_FAIL, OPT_DROP_ON, OPT_DEAD_ON, OPT_ATTEMPTS, OPT_JOBLOG,
-	OPT_NO_PROGRESS, OPT_HALT, OPT_TIMEOUT, OPT_KILL_AFTER, OPT_CONFIG, OPT_RESUME,
-	OPT_RESUME_FAILED, OPT_ETA, OPT_BAR, OPT_TAG, OPT_DRY_RUN, OPT_LOG, OPT_LOG_KEEP,
+	OPT_RETRY_MAX, OPT_ON_FAIL, OPT_DROP_ON, OPT_DEAD_ON, OPT_ATTEMPTS,
+	OPT_NO_PROGRESS, OPT_HALT, OPT_TIMEOUT, OPT_KILL_AFTER, OPT_CONFIG, OPT_TAG,
+	OPT_DRY_RUN, OPT_LOG, OPT_LOG_KEEP,
 };
 
 #define NOT_GIVEN UINT64_MAX
@@ -28,8 +28,6 @@ enum {
 static const struct option run_options[] = {
 	{ "jobs", required_argument, NULL, 'j' },
 	{ "max-args", required_argument, NULL, 'n' },
-	{ "xargs", no_argument, NULL, 'X' },
-	{ "keep-order", no_argument, NULL, 'k' },
 	{ "tag", no_argument, NULL, OPT_TAG },
 	{ "dry-run", no_argument, NULL, OPT_DRY_RUN },
 	{ "exit-when-empty", no_argument, NULL, OPT_EXIT_WHEN_EMPTY },
@@ -43,11 +41,6 @@ static const struct option run_options[] = {
 	{ "max-attempts", required_argument, NULL, OPT_ATTEMPTS },
 	{ "log", required_argument, NULL, OPT_LOG },
 	{ "log-keep", required_argument, NULL, OPT_LOG_KEEP },
-	{ "joblog", required_argument, NULL, OPT_JOBLOG },
-	{ "resume", no_argument, NULL, OPT_RESUME },
-	{ "resume-failed", no_argument, NULL, OPT_RESUME_FAILED },
-	{ "eta", no_argument, NULL, OPT_ETA },
-	{ "bar", no_argument, NULL, OPT_BAR },
 	{ "no-progress", no_argument, NULL, OPT_NO_PROGRESS },
 	{ "halt", required_argument, NULL, OPT_HALT },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
@@ -114,12 +107,6 @@ static void parse_option(struct run_options *o, int opt)
 	case 'n':
 		o->keys_max = must_parse_number("--max-args", optarg, 1, KWQ_BATCH_MAX);
 		break;
-	case 'X':
-		o->spread = true;
-		break;
-	case 'k':
-		o->keep_order = true;
-		break;
 	case OPT_TAG:
 		o->tag = true;
 		break;
@@ -166,26 +153,11 @@ static void parse_option(struct run_options *o, int opt)
 	case OPT_LOG_KEEP:
 		o->log_keep = must_parse_duration("--log-keep", optarg);
 		break;
-	case OPT_JOBLOG:
-		o->joblog = optarg;
-		break;
-	case OPT_RESUME:
-		o->resume = RESUME_SETTLED;
-		break;
-	case OPT_RESUME_FAILED:
-		o->resume = RESUME_FAILED;
-		break;
 	case OPT_HALT:
 		parse_halt(o, optarg);
 		break;
 	case OPT_CONFIG:
 		o->config = optarg;
-		break;
-	case OPT_ETA:
-		o->progress = PROGRESS_ETA;
-		break;
-	case OPT_BAR:
-		o->progress = PROGRESS_BAR;
 		break;
 	case OPT_NO_PROGRESS:
 		o->no_progress = true;
@@ -206,7 +178,7 @@ static void parse_options(struct run_options *o, int argc, char **argv)
 {
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "+j:n:Xkqvh", run_options, NULL)) != -1)
+	while ((opt = getopt_long(argc, argv, "+j:n:qvh", run_options, NULL)) != -1)
 		parse_option(o, opt);
 }
 
@@ -245,21 +217,15 @@ static void check_statuses(const struct fate_options *fate)
 
 static void choose_keys(struct run_options *o)
 {
-	o->many = o->keys_max || o->spread;
+	o->many = o->keys_max;
 	if (!o->keys_max)
-		o->keys_max = o->spread ? KWQ_BATCH_MAX : 1;
+		o->keys_max = 1;
 	if (o->many && o->input == INPUT_VALUE)
-		usage("--stdin=value: a value belongs to one key; without -n and -X a job has one");
+		usage("--stdin=value: a value belongs to one key; without -n a job has one");
 }
 
 static void check_output(const struct run_options *o)
 {
-	if (o->no_progress && o->progress)
-		usage("--eta and --bar are forms of what --no-progress takes away");
-	if (o->progress && o->output == OUTPUT_PASS)
-		usage("--eta and --bar would mix with the output of --output pass");
-	if (o->keep_order && o->output != OUTPUT_GROUP)
-		usage("--keep-order needs --output group: other output is printed while jobs run");
 	if (o->tag && (o->output == OUTPUT_PASS || o->output == OUTPUT_JOURNAL))
 		usage("--tag needs --output group or line: kwq run must see each line%s",
 		      o->output == OUTPUT_JOURNAL ? "; entries of the journal have KWQ_KEY" : "");
@@ -299,8 +265,6 @@ static int run_main(int argc, char **argv)
 	choose_keys(&o);
 	check_script(&o);
 	check_output(&o);
-	if (o.resume && !o.joblog)
-		usage("--resume and --resume-failed need --joblog");
 	choose_delays(&o);
 	choose_log(&o);
 	check_statuses(&o.fate);
@@ -321,8 +285,6 @@ const struct command command_run = {
 	"  -j, --jobs N|N%|+N|-N     run N jobs at once; N% of the processors; N more or\n"
 	"                            fewer than the processors (100%)\n"
 	"  -n, --max-args N          give up to N ready keys to a job; {} stands for all\n"
-	"  -X, --xargs               give as many as fit, and share them among the jobs\n"
-	"  -k, --keep-order          print the jobs' output in the order of their starts\n"
 	"      --tag                 print the key and a tab before each line of output\n"
 	"      --dry-run             print the commands for the ready keys; take none\n"
 	"      --halt now|soon,fail|success|done=N\n"
@@ -351,11 +313,6 @@ const struct command command_run = {
 	"      --kill-after DURATION ... and so long after that by SIGKILL (10s)\n"
 	"      --log DIR             keep the status and last output of each job, for kwq log\n"
 	"      --log-keep DURATION   ... at least this long (7d)\n"
-	"      --joblog FILE         append a line for each job that ends\n"
-	"      --resume              skip keys that FILE has as done, dead or dropped\n"
-	"      --resume-failed       skip keys that FILE has as done\n"
-	"      --eta                 show the time that is left, too\n"
-	"      --bar                 show a bar instead of the counts\n"
 	"      --no-progress         no progress line\n"
 	"  -q, --quiet               print no messages about single keys\n"
 	"  -v, --verbose             print a message about each failure, however many\n"
@@ -364,7 +321,7 @@ const struct command command_run = {
 	"{.} is the key without its extension, {/} its last part, {/.} both of these,\n"
 	"{//} its directory, {#} the number of the job and {%} that of its slot.\n"
 	"CMD has KWQ_KEY, KWQ_VALUE, KWQ_GROUP, KWQ_ATTEMPT, KWQ_ABANDONED and\n"
-	"KWQ_TICKET in its environment; with -n or -X KWQ_KEYS, the number of its keys.\n"
+	"KWQ_TICKET in its environment; with -n KWQ_KEYS, the number of its keys.\n"
 	"If a job with several keys fails, each of them runs once more, alone.\n"
 	"After SIGTERM or SIGINT running jobs finish and no new one starts.\n"
 	"A second signal kills the jobs. Keys that are not done go back to the queue.\n",

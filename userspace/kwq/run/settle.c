@@ -421,15 +421,12 @@ static int log_item(struct run *run, const struct job_item *it, int status)
 		.key = it->key,
 		.key_len = it->item.key_len,
 	};
-	int err = 0;
+	int err;
 
 	entry.command = job_command(job, it, &form);
 	if (!entry.command)
 		return -ENOMEM;
-	if (run->joblog >= 0)
-		err = joblog_write(run->joblog, &entry);
-	if (run->options.log && !err)
-		err = log_with_output(run, job, &entry);
+	err = log_with_output(run, job, &entry);
 	if (entry.command != form.command)
 		free(entry.command);
 	return err;
@@ -440,7 +437,7 @@ void log_job(struct run *run, const struct job *job, int status)
 	unsigned int i;
 	int err = 0;
 
-	for (i = 0; (run->joblog >= 0 || run->options.log) && i < job->nr && !err; i++)
+	for (i = 0; run->options.log && i < job->nr && !err; i++)
 		err = log_item(run, &job->items[i], status);
 	if (err)
 		stop_for(run, STATUS_FAILED, "cannot log a job", strerror(-err));
@@ -519,9 +516,7 @@ static void settle_lost(struct run *run, struct job *job)
 		run->counts.failed++;
 		tell_of(run, it, "%s; %s", run->leases.fd >= 0 ? "lease lost" : "revoked", why);
 	}
-	/* Counted already when its command had ended. */
-	if (!job->has_turn_to_come)
-		run->ended_badly++;
+	run->ended_badly++;
 	log_job(run, job, W_EXITCODE(0, SIGKILL));
 }
 
@@ -542,8 +537,7 @@ static void settle_with_output(struct run *run, struct job *job)
 		return;
 	}
 	if (complete) {
-		if (!job->has_turn_to_come)
-			count_end(run, job);
+		count_end(run, job);
 		settle_all(run, job);
 	} else {
 		give_back_all(run, job);
@@ -598,34 +592,6 @@ static void settle_asked(struct run *run, struct job *job)
 	log_job(run, job, job->status);
 }
 
-void skip_item(struct run *run, struct job_item *it, enum joblog_outcome outcome)
-{
-	static const char failed_before[] = "failed for good in the job log";
-
-	run->skipped++;
-	if (outcome == JOBLOG_DEAD) {
-		leave_note(run, it, failed_before, false);
-		bury(run, it, failed_before);
-		return;
-	}
-	if (run->options.verbose)
-		tell_of(run, it, "%s in the job log; not run",
-			outcome == JOBLOG_DONE ? "done" : "dropped");
-	finish_item(run, it);
-}
-
-/* The job waits for its turn, and another one may run. */
-static void settle_later(struct run *run, struct job *job)
-{
-	/* Later there may be room again, but this output may have a hole. */
-	is_output_stored(run);
-	count_end(run, job);
-	job->has_turn_to_come = true;
-	run->ended++;
-	run->counts.running--;
-	check_halt(run);
-}
-
 void end_job(struct run *run, struct job *job)
 {
 	bool lost;
@@ -635,11 +601,6 @@ void end_job(struct run *run, struct job *job)
 	/* The signal that ended the job may have come here, too. */
 	take_urgent(run);
 	lost = is_lost(run, job);
-	/* Only a job whose output is to be printed has a turn. */
-	if (!lost && !job->asked && !job->exec_error && must_wait_for_turn(run, job)) {
-		settle_later(run, job);
-		return;
-	}
 	if (lost)
 		settle_lost(run, job);
 	else if (job->asked)
@@ -652,20 +613,6 @@ void end_job(struct run *run, struct job *job)
 	 * here.
 	 */
 	run->counts.running--;
-	job_free(job);
-	check_halt(run);
-	settle_in_turn(run);
-}
-
-void settle_late(struct run *run, struct job *job)
-{
-	if (is_lost(run, job))
-		settle_lost(run, job);
-	else if (job->asked)
-		settle_asked(run, job);
-	else
-		settle_with_output(run, job);
-	run->ended--;
 	job_free(job);
 	check_halt(run);
 }

@@ -38,8 +38,6 @@ void kill_jobs(struct run *run)
 		job_free(job);
 	}
 	run->counts.running = 0;
-	/* Where the write would wait, the second signal has given it up, and the items go back. */
-	settle_in_turn(run);
 }
 
 /* Handles a signal that does not end the run. Returns false for others. */
@@ -47,22 +45,11 @@ static bool is_no_end(struct run *run, int signal)
 {
 	char why[SETTINGS_WHY];
 
-	switch (signal) {
-	case SIGUSR1:
-		fewer_or_more_jobs(run, -1);
-		return true;
-	case SIGUSR2:
-		fewer_or_more_jobs(run, 1);
-		return true;
-	case SIGHUP:
-		if (!run->options.config)
-			return false;
-		/* It has already said what is wrong. */
-		reload(run, why);
-		return true;
-	default:
+	if (signal != SIGHUP || !run->options.config)
 		return false;
-	}
+	/* It has already said what is wrong. */
+	reload(run, why);
+	return true;
 }
 
 /* May be called from inside a blocked write, so the second signal is only recorded here. */
@@ -137,7 +124,7 @@ bool take_urgent_in_write(void *arg)
 /* Opens a descriptor for the signals that end or change the run. */
 int open_signals(struct run *run)
 {
-	static const int taken[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2 };
+	static const int taken[] = { SIGTERM, SIGINT, SIGHUP };
 	struct sigaction action;
 
 	/* A closed standard output and a file limit are errors to report, no reasons to die. */

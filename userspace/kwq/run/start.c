@@ -20,14 +20,6 @@ static struct job *free_slot(struct run *run)
 	return job;
 }
 
-static unsigned int keys_wanted(const struct run *run)
-{
-	int ready = run->options.spread ? kwq_len(run->q) : 0;
-
-	return keys_of_next_job(&run->options, ready < 0 ? 0 : ready,
-				run->options.jobs - run->counts.running);
-}
-
 /* Takes items into the job. Returns as kwq_try_get(). */
 static int take_items(struct run *run, struct job *job)
 {
@@ -39,7 +31,7 @@ static int take_items(struct run *run, struct job *job)
 		if (err)
 			return err;
 	}
-	err = job_fetch(job, run->spare, keys_wanted(run), run->has_extras);
+	err = job_fetch(job, run->spare, run->options.keys_max, run->has_extras);
 	if (err)
 		return err;
 	job->handle = run->spare;
@@ -55,7 +47,7 @@ const char *key_unfitness(const struct run_options *options, const char *key, si
 		return memchr(key, '\0', len) ?
 			"has a NUL and cannot be an argument (see --stdin)" : NULL;
 	if (options->many && memchr(key, '\n', len))
-		return "has a newline, which ends a key on standard input with -n and -X";
+		return "has a newline, which ends a key on standard input with -n";
 	return NULL;
 }
 
@@ -70,22 +62,14 @@ static unsigned int failures_of(const struct run *run, const struct job_item *it
 	return retry_count(&run->failures, it->key, it->item.key_len);
 }
 
-/*
- * Settles items that get no command: those that the job log of --resume has settled before, and
- * keys that fail alone while others go on. Returns false for any other.
- */
+/* Settles a key that fails alone while others go on. Returns false for any other. */
 static bool settle_unrun(struct run *run, struct job_item *it)
 {
 	const char *why = key_unfitness(&run->options, it->key, it->item.key_len);
-	enum joblog_outcome outcome;
 
-	if (resume_take(&run->resume, it->key, it->item.key_len, &outcome))
-		skip_item(run, it, outcome);
-	else if (why)
+	if (why)
 		give_up(run, it, why);
-	else
-		return false;
-	return true;
+	return why;
 }
 
 static void sift_items(struct run *run, struct job *job)

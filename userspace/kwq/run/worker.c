@@ -197,8 +197,6 @@ static void loop(struct run *run)
 {
 	for (;;) {
 		start_jobs(run);
-		/* A job that waited for its turn may have been cancelled. */
-		settle_in_turn(run);
 		if (is_idle(run))
 			look_around(run);
 		watch_queue(run);
@@ -231,11 +229,7 @@ int work(const struct run_options *options)
 	service_tell(run, "READY=1");
 	loop(run);
 	tell_of_untold(run);
-	if (run->skipped && !run->options.quiet)
-		message("%s: %llu not run, because %s has them", run->options.queue,
-			(unsigned long long)run->skipped, run->options.joblog);
 	retry_forget_all(&run->failures);
-	resume_free(&run->resume);
 	control_close(&run->control);
 	kwq_close(run->spare);
 	kwq_close(run->q);

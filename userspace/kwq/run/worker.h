@@ -12,8 +12,6 @@
 #include "halt.h"
 #include "kwq/job/job.h"
 #include "base/output.h"
-#include "base/progress.h"
-#include "resume.h"
 
 enum { JOBS_MAX = 4096 };
 
@@ -22,49 +20,27 @@ struct run_options {
 	char **command;
 	unsigned int jobs;
 	unsigned int keys_max;	/* of one job, from 1 to KWQ_BATCH_MAX */
-	bool many;		/* -n or -X: the command expects several keys */
-	bool spread;		/* -X: the ready keys are for all jobs, not for the next one */
-	bool keep_order;
+	bool many;		/* -n: the command expects several keys */
 	bool dry_run;
 	bool tag;
 	bool exit_when_empty;
 	enum job_input input;
 	bool quiet, verbose;
 	bool no_progress;
-	enum progress_style progress;
 	enum output_mode output;
 	bool use_limiters;	/* the queue's; otherwise the members below */
 	uint64_t retry_after, retry_max;
 	struct fate_options fate;
 	uint64_t timeout, kill_after;	/* ns that a job may run, and then has to end */
-	const char *joblog;
 	const char *log;	/* the folder of --log; NULL: none */
 	uint64_t log_keep;	/* ns */
-	enum resume_mode resume;
 	struct halt_spec halt;
 	const char *halt_text;	/* as the user wrote it */
 	const char *config;	/* the file of --config; NULL: none */
 };
 
-/*
- * Pure: how many of @ready keys the next job gets. With -X they are divided among the @free jobs
- * that can be started now, so that none of these is idle.
- */
-static inline unsigned int keys_of_next_job(const struct run_options *options, uint64_t ready,
-					    unsigned int free)
-{
-	uint64_t each = ready / free + !!(ready % free);
-
-	if (!options->spread || each > options->keys_max)
-		return options->keys_max;
-	return each ? each : 1;
-}
-
 /* Returns why the key cannot be given to a command, or NULL. */
 const char *key_unfitness(const struct run_options *options, const char *key, size_t len);
-
-/* Reads the job log of --resume, and says what is wrong with it. Returns the exit status. */
-int read_joblog(const struct run_options *options, struct resume_table *resume);
 
 /* Prints the commands for the keys that are ready, and takes none. Returns the exit status. */
 int print_commands(const struct run_options *options);

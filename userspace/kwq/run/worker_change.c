@@ -16,8 +16,6 @@ enum {
 	/* Descriptors per slot, and all others together. */
 	FDS_PER_SLOT = 4,
 	FDS_BESIDES = 32,
-	/* With --keep-order: slots per job. Jobs that have ended need some, too. */
-	SLOTS_PER_JOB = 4,
 };
 
 uint64_t descriptors_for(unsigned int slots)
@@ -56,29 +54,15 @@ int reserve_slots(struct run *run)
 	return 0;
 }
 
-/* With fewer descriptors, fewer jobs that have ended wait for their turn. */
-static unsigned int slots_for(const struct run *run)
-{
-	unsigned int jobs = run->options.jobs, slots;
-
-	if (!run->options.keep_order)
-		return jobs;
-	slots = jobs < JOBS_MAX / SLOTS_PER_JOB ? SLOTS_PER_JOB * jobs : JOBS_MAX;
-	return raise_descriptor_limit(slots) ? jobs : slots;
-}
-
 void add_slots(struct run *run)
 {
-	unsigned int slots = slots_for(run);
-
-	for (; run->slots < slots; run->slots++)
+	for (; run->slots < run->options.jobs; run->slots++)
 		job_init(&run->jobs[run->slots]);
 }
 
 bool has_free_slot(const struct run *run)
 {
-	return run->counts.running < run->options.jobs &&
-		run->counts.running + run->ended < run->slots;
+	return run->counts.running < run->options.jobs;
 }
 
 int change_jobs(struct run *run, unsigned int jobs, char why[SETTINGS_WHY])
@@ -95,30 +79,6 @@ int change_jobs(struct run *run, unsigned int jobs, char why[SETTINGS_WHY])
 	add_slots(run);
 	service_tell(run, NULL);
 	return 0;
-}
-
-static void tell_jobs(struct run *run)
-{
-	if (run->options.quiet)
-		return;
-	progress_hide(&run->progress);
-	message("%s: up to %u job%s at once", run->options.queue, run->options.jobs,
-		run->options.jobs == 1 ? "" : "s");
-}
-
-void fewer_or_more_jobs(struct run *run, int difference)
-{
-	int jobs = (int)run->options.jobs + difference;
-	char why[SETTINGS_WHY];
-
-	if (jobs < 1 || jobs > JOBS_MAX)
-		return;
-	if (change_jobs(run, jobs, why)) {
-		progress_hide(&run->progress);
-		message("%s: %s", run->options.queue, why);
-		return;
-	}
-	tell_jobs(run);
 }
 
 /* Takes over what the settings are about, and nothing else. */

@@ -16,7 +16,6 @@
 #include "lease.h"
 #include "kwq/job/log_folder.h"
 #include "base/progress.h"
-#include "resume.h"
 #include "kwq/job/retry.h"
 #include "settings.h"
 #include "queue/tell_limit.h"
@@ -33,8 +32,7 @@ struct run {
 	struct kwq *spare;	/* the handle of the next job, if opened already */
 	struct job *jobs;	/* array of JOBS_MAX, of which so many were in use: */
 	unsigned int slots;
-	unsigned int ended;	/* jobs whose turn has not come: see worker_order.c */
-	int epoll, signals, joblog;
+	int epoll, signals;
 	int watchdog;		/* a timer; -1: the service manager has no watchdog */
 	uint64_t began;		/* monotonic ns */
 	int room;		/* of output_open_room(); -1: output is not stored */
@@ -65,8 +63,6 @@ struct run {
 	const char *idle_told;	/* the last reason that was told */
 	struct tell_limit told;	/* the lines about keys that are retried */
 	struct retry_table failures;
-	struct resume_table resume;
-	uint64_t skipped;	/* items that the job log has settled */
 	struct child_inheritance inherited;
 };
 
@@ -155,28 +151,11 @@ void give_back_all(struct run *run, struct job *job);
  */
 void give_up(struct run *run, struct job_item *it, const char *why);
 
-/*
- * Writes a line for each item to the --joblog, and to the --log with its output. @status is as of
- * wait(2).
- */
+/* Writes a line for each item to the --log, with its output. @status is as of wait(2). */
 void log_job(struct run *run, const struct job *job, int status);
-
-/* Gives an item the outcome that it has in the job log of --resume. */
-void skip_item(struct run *run, struct job_item *it, enum joblog_outcome outcome);
 
 /* The command of the job has ended: prints its output, settles its keys, frees the job. */
 void end_job(struct run *run, struct job *job);
-
-/* Settles a job that had to wait for its turn, and frees it. */
-void settle_late(struct run *run, struct job *job);
-
-/* ---- worker_order.c ---- */
-
-/* Whether output of an earlier job has to come first. */
-bool must_wait_for_turn(const struct run *run, const struct job *job);
-
-/* Settles the jobs whose turn has come. */
-void settle_in_turn(struct run *run);
 
 /* ---- worker_halt.c ---- */
 
@@ -252,9 +231,6 @@ bool has_free_slot(const struct run *run);
  * and its text.
  */
 int change_jobs(struct run *run, unsigned int jobs, char why[SETTINGS_WHY]);
-
-/* For SIGUSR1 and SIGUSR2. Between 1 and JOBS_MAX; says how many there are now. */
-void fewer_or_more_jobs(struct run *run, int difference);
 
 /*
  * Reads the file of --config again. Returns 0, or a negative errno value and its text. Then

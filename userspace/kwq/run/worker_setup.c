@@ -87,42 +87,6 @@ int attach_queue(struct run *run)
 	return err;
 }
 
-int read_joblog(const struct run_options *options, struct resume_table *resume)
-{
-	const char *path = options->joblog;
-	int err;
-
-	if (!options->resume)
-		return STATUS_OK;
-	err = resume_read(resume, path, options->resume);
-	if (err) {
-		message("%s: %s", path, err == -EBADMSG ?
-			"not a job log of kwq run, so --resume cannot read it" : strerror(-err));
-		return STATUS_FAILED;
-	}
-	if (resume->torn && !options->quiet)
-		message("%s: %zu lines are not whole; their keys run again", path, resume->torn);
-	return STATUS_OK;
-}
-
-/* Returns the exit status of an error, or STATUS_OK. */
-static int open_joblog(struct run *run)
-{
-	const char *path = run->options.joblog;
-	int status;
-
-	if (!path)
-		return STATUS_OK;
-	status = read_joblog(&run->options, &run->resume);
-	if (status)
-		return status;
-	run->joblog = joblog_open(path);
-	if (run->joblog >= 0)
-		return STATUS_OK;
-	message("%s: %s", path, strerror(-run->joblog));
-	return STATUS_FAILED;
-}
-
 static int open_log(struct run *run)
 {
 	int err;
@@ -141,7 +105,6 @@ int set_up(struct run *run)
 {
 	int err;
 
-	run->joblog = -1;
 	err = read_settings(run);
 	if (!err)
 		err = open_journal(run);
@@ -149,9 +112,7 @@ int set_up(struct run *run)
 		return err;
 	make_room(run);
 	run->room = -1;
-	err = open_joblog(run);
-	if (!err)
-		err = open_log(run);
+	err = open_log(run);
 	if (err)
 		return err;
 	run->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -197,6 +158,6 @@ int set_up(struct run *run)
 	write_watch(run->urgent, take_urgent_in_write, run);
 	run->has_watcher = !run->options.quiet && has_watcher();
 	if (!run->options.no_progress && run->options.output != OUTPUT_PASS)
-		progress_init(&run->progress, run->options.progress, read_clock(CLOCK_MONOTONIC));
+		progress_init(&run->progress, read_clock(CLOCK_MONOTONIC));
 	return STATUS_OK;
 }

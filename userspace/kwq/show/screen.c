@@ -63,36 +63,3 @@ void screen_size(unsigned int *rows, unsigned int *columns)
 	*rows = size.ws_row;
 	*columns = size.ws_col;
 }
-
-int screen_key(const char *bytes, size_t len, size_t *used)
-{
-	static const struct {
-		const char *bytes;
-		int key;
-	} known[] = {
-		{ "[A", KEY_UP }, { "[B", KEY_DOWN }, { "[C", KEY_RIGHT }, { "[D", KEY_LEFT },
-		{ "OA", KEY_UP }, { "OB", KEY_DOWN }, { "OC", KEY_RIGHT }, { "OD", KEY_LEFT },
-		{ "[5~", KEY_PAGE_UP }, { "[6~", KEY_PAGE_DOWN }, { "[H", KEY_HOME },
-		{ "[F", KEY_END }, { "[1~", KEY_HOME }, { "[4~", KEY_END },
-	};
-	size_t i, n;
-
-	*used = 1;
-	if (bytes[0] != '\033')
-		return (unsigned char)bytes[0];
-	if (len == 1)
-		return KEY_ESCAPE;
-	for (i = 0; i < ARRAY_SIZE(known); i++) {
-		n = strlen(known[i].bytes);
-		if (len <= n || memcmp(bytes + 1, known[i].bytes, n))
-			continue;
-		*used = n + 1;
-		return known[i].key;
-	}
-	/* An unknown sequence ends with a letter or a tilde. */
-	for (n = bytes[1] == '[' || bytes[1] == 'O' ? 2 : 1; n < len; n++)
-		if (bytes[n] >= '@' && bytes[n] <= '~')
-			break;
-	*used = n < len ? n + 1 : len;
-	return KEY_NONE;
-}

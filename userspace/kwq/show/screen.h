@@ -9,10 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A key that was pressed: a character, or one of these. */
-enum screen_key { KEY_NONE, KEY_UP = 256, KEY_DOWN, KEY_LEFT, KEY_RIGHT, KEY_PAGE_UP,
-	KEY_PAGE_DOWN, KEY_HOME, KEY_END, KEY_ESCAPE };
-
 /* Whether standard output is a terminal that can move its cursor. */
 bool screen_possible(void);
 
@@ -25,11 +21,5 @@ void screen_leave(void);
 bool screen_has_keys(void);
 
 void screen_size(unsigned int *rows, unsigned int *columns);
-
-/*
- * Takes the first key out of @len bytes that were read. *used receives the number of its bytes.
- * Returns KEY_NONE for a sequence that is not known. Pure.
- */
-int screen_key(const char *bytes, size_t len, size_t *used);
 
 #endif /* KWQ_SCREEN_H */

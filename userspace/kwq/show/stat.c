@@ -43,7 +43,8 @@ static const struct number {
 #define SETTING(member) { #member, offsetof(struct kwq_stat, member), IS_SETTING }
 	NUMBER(ready), NUMBER(waiting), NUMBER(processing), NUMBER(dirty),
 	NUMBER(items), NUMBER(max_items), NUMBER(bytes), NUMBER(max_bytes),
-	NUMBER(adds), NUMBER(coalesced), NUMBER(posted), NUMBER(gets), NUMBER(dones),
+	NUMBER(adds), NUMBER(coalesced), NUMBER(posted), NUMBER(refused),
+	NUMBER(gets), NUMBER(dones),
 	NUMBER(abandoned), NUMBER(returned), NUMBER(expired), NUMBER(removed), NUMBER(dropped),
 	NUMBER(retries), NUMBER(rate_limited), NUMBER(died), NUMBER(dead),
 	NUMBER(remembered), NUMBER(values), NUMBER(groups), NUMBER(blocked),

@@ -285,16 +285,6 @@ static void write_line(FILE *to, const struct table_row *row, size_t columns)
 	table_write_cut(to, line, columns ? columns : SIZE_MAX);
 }
 
-void table_write_header(FILE *to, size_t columns)
-{
-	write_line(to, NULL, columns);
-}
-
-void table_write_row(FILE *to, const struct table_row *row, size_t columns)
-{
-	write_line(to, row, columns);
-}
-
 void table_write(FILE *to, const struct table_row *rows, size_t nr, size_t lines,
 		 size_t columns, const char *newline)
 {
@@ -306,58 +296,4 @@ void table_write(FILE *to, const struct table_row *rows, size_t nr, size_t lines
 		write_line(to, i ? &rows[i - 1] : NULL, columns);
 		fputs(newline, to);
 	}
-}
-
-/* ---- JSON ---- */
-
-static void json_rate(FILE *to, const char *name, const struct table_row *row, double rate)
-{
-	if (row->has_rates)
-		fprintf(to, ",\"%s\":%.3f", name, rate);
-	else
-		fprintf(to, ",\"%s\":null", name);
-}
-
-static void json_p99(FILE *to, const char *name, const struct kwq_histogram *h)
-{
-	uint64_t ns;
-
-	if (histogram_percentile(h, 99, &ns))
-		fprintf(to, ",\"%s\":%" PRIu64, name, ns);
-	else
-		fprintf(to, ",\"%s\":null", name);
-}
-
-static void write_json_row(FILE *to, const struct table_row *row, uint64_t now)
-{
-	const struct kwq_stat *st = row->stat;
-	char age[JSON_AGE_SIZE];
-
-	fprintf(to, "{\"time_ns\":%" PRIu64 ",", now);
-	json_bytes(to, "queue", row->label, strlen(row->label));
-	fprintf(to, ",\"paused\":%s,\"term_over\":%s,\"shut_down\":%s",
-		st->state & KWQ_STATE_PAUSED ? "true" : "false",
-		st->state & KWQ_STATE_TERM_OVER ? "true" : "false",
-		st->state & KWQ_STATE_SHUT_DOWN ? "true" : "false");
-	fprintf(to, ",\"ready\":%" PRIu64 ",\"waiting\":%" PRIu64 ",\"processing\":%" PRIu64
-		",\"dead\":%" PRIu64, (uint64_t)st->ready, (uint64_t)st->waiting,
-		(uint64_t)st->processing, (uint64_t)st->dead);
-	json_rate(to, "adds_per_s", row, row->adds);
-	json_rate(to, "dones_per_s", row, row->dones);
-	json_rate(to, "retries_per_s", row, row->retries);
-	fprintf(to, ",\"oldest_ready_ns\":%s",
-		json_age(age, metrics_age(st, st->oldest_ready)));
-	fprintf(to, ",\"longest_running_ns\":%s",
-		json_age(age, metrics_age(st, st->longest_running)));
-	json_p99(to, "queue_p99_ns", &row->queue_duration);
-	json_p99(to, "work_p99_ns", &row->work_duration);
-	fputs("}\n", to);
-}
-
-void table_write_json(FILE *to, const struct table_row *rows, size_t nr, uint64_t now)
-{
-	size_t i;
-
-	for (i = 0; i < nr; i++)
-		write_json_row(to, &rows[i], now);
 }

@@ -55,13 +55,6 @@ void table_sort(struct table_row *rows, size_t nr, enum column by);
 void table_write(FILE *to, const struct table_row *rows, size_t nr, size_t lines,
 		 size_t columns, const char *newline);
 
-/* Writes a JSON object per line for each row. @now is the time of day in ns. */
-void table_write_json(FILE *to, const struct table_row *rows, size_t nr, uint64_t now);
-
-/* Writes the header, or a row, cut to @columns columns, without a newline. */
-void table_write_header(FILE *to, size_t columns);
-void table_write_row(FILE *to, const struct table_row *row, size_t columns);
-
 /* Writes as much of a text as fits. Each character counts as one column. */
 void table_write_cut(FILE *to, const char *text, size_t columns);
 

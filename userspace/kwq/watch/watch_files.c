@@ -319,7 +319,8 @@ static int watch_until_stopped(struct watching *w, struct watch_tree *tree,
 	int err = 0;
 
 	while (!err && !stopped) {
-		err = await_for(watch_tree_fd(tree), caught, w->own.nr ? &look_every : NULL);
+		err = await_unless_stopped(watch_tree_fd(tree), caught,
+					   w->own.nr ? &look_every : NULL);
 		if (!err)
 			err = watch_tree_read(tree);
 		if (!err)

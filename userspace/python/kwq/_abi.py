@@ -253,7 +253,7 @@ STAT: Final = Layout("kwq_stat", """
     retries:Q rate_limited:Q died:Q dead:Q remembered:Q oldest_ready:Q longest_running:Q unfinished:Q
     queue_duration:104s work_duration:104s lateness:104s lease:Q expired:Q dirty:Q values:Q paused_for:Q aging:Q
     groups:Q blocked:Q group_limit:Q oldest_waiting:Q oldest_dead:Q returned:Q posted:Q id:Q last_change:Q kept:Q
-    unread:Q followers:I getters:I term:Q
+    unread:Q followers:I getters:I term:Q refused:Q
 """)
 BOARD_SLOT: Final = Layout("kwq_board_slot", "seq:I len:H result:H key:56s")
 BOARD: Final = Layout("kwq_board", "seed:Q nr_slots:I closed:I pad:48s")
@@ -265,7 +265,7 @@ CHANGES_ARGS: Final = Layout("kwq_changes_args", """
     batch.extras:Q batch.keys_len:I batch.nr:I batch.entry_size:I batch.extra_size:I
 """)
 TERM_ARGS: Final = Layout("kwq_term_args", "size:I flags:I until:Q")
-SYNC_ARGS: Final = Layout("kwq_sync_args", "size:I flags:I deadline:Q resume:Q number:Q outbox_number:Q")
+SYNC_ARGS: Final = Layout("kwq_sync_args", "size:I flags:I deadline:Q resume:Q")
 
 IOC_INFO: Final = request(3, 0x00)
 IOC_CREATE: Final = request(1, 0x01)

@@ -15,8 +15,8 @@ _BOUNDS = tuple(10.0 ** power for power in range(-6, 4)) + (float("inf"),)
 _COUNTS = (
     "uid", "gid", "mode", "handles", "max_items", "max_bytes", "ready", "waiting", "processing", "dirty", "dead",
     "remembered", "items", "bytes", "values", "groups", "blocked", "adds", "coalesced", "gets", "dones", "abandoned",
-    "posted", "expired", "returned", "removed", "dropped", "retries", "rate_limited", "died", "id", "last_change",
-    "kept", "unread", "getters")
+    "posted", "refused", "expired", "returned", "removed", "dropped", "retries", "rate_limited", "died", "id",
+    "last_change", "kept", "unread", "getters")
 _AGES = ("oldest_waiting", "oldest_dead")
 _DURATIONS = ("oldest_ready", "longest_running", "unfinished")
 
@@ -85,6 +85,8 @@ class Stat:
     coalesced: int
     #: Adds that programs of libkwq answered by the board, as far as they have told.
     posted: int
+    #: Adds of drivers that were refused.
+    refused: int
     gets: int
     dones: int
     abandoned: int
