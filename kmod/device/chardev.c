@@ -936,7 +936,7 @@ static int list_key(struct kwq_handle *handle, const struct kwq_list_items_args 
 	int ret = -ENOMEM;
 	void *bytes;
 
-	kwq_quota_count_call(handle, counted);
+	kwq_quota_charge_anyway(handle->quota, counted);
 	bytes = kmalloc(arg->key_len, GFP_KERNEL_ACCOUNT);
 	if (bytes)
 		ret = kwq_copy_from_user(bytes, u64_to_user_ptr(arg->key), arg->key_len);
@@ -947,7 +947,7 @@ static int list_key(struct kwq_handle *handle, const struct kwq_list_items_args 
 		ret = kwq_batch_list_items(handle, &arg->batch, request);
 	}
 	kfree(bytes);
-	kwq_quota_uncharge_call(handle, counted);
+	kwq_quota_uncharge(handle->quota, counted);
 	return ret;
 }
 

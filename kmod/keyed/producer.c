@@ -55,7 +55,7 @@ VISIBLE_IF_KUNIT struct kwq_record *kwq_record_reserve(struct kwq_key_queue *key
 	u32 padding;
 
 	do {
-		/* Pairs with the release of take(). In this order @tail is never beyond @head. */
+		/* Pairs with the release of take_record(). In this order @tail is never beyond @head. */
 		tail = smp_load_acquire(&keys->tail);
 		head = READ_ONCE(keys->head);
 		left = KWQ_RING_BYTES - head % KWQ_RING_BYTES;
@@ -81,7 +81,7 @@ VISIBLE_IF_KUNIT void kwq_record_commit(struct kwq_key_queue *keys, struct kwq_r
 }
 
 /* Gives the bytes of the first record back. */
-static void take(struct kwq_key_queue *keys, struct kwq_record *record, u32 size)
+static void take_record(struct kwq_key_queue *keys, struct kwq_record *record, u32 size)
 {
 	memset(record, 0, size);
 	/* After the bytes are 0. Pairs with the acquire of kwq_record_reserve(). */
@@ -219,14 +219,13 @@ static int add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 {
 	struct kwq_add_options add = {};
 
-	if (!options)
-		return kwq_keyed_add_locked(keyed, key, &add, now, stock);
-	add = add_options_of(options);
+	if (options)
+		add = add_options_of(options);
 	if (!extras->flags)
-		return kwq_keyed_add_locked(keyed, key, &add, now, stock);
-	if (options->is_set)
+		extras = NULL;
+	else if (options->is_set)
 		join_sets(keyed, key, options, extras->value);
-	return kwq_keyed_add_with_locked(keyed, key, &add, extras, now, stock);
+	return kwq_keyed_add_locked(keyed, key, &add, extras, now, stock);
 }
 
 /* Adds a key, of which @nr are to come. */
@@ -260,7 +259,7 @@ static int take_value(struct kwq_handle *handle, struct kwq_extras *extras,
 	extras->value = kwq_value_alloc(options->value_len);
 	if (!extras->value)
 		return -ENOMEM;
-	if (!kwq_quota_charge_call(handle, kwq_value_bytes(extras->value)))
+	if (!kwq_quota_charge(handle->quota, kwq_value_bytes(extras->value)))
 		return -EDQUOT;
 	*bytes = kwq_value_bytes(extras->value);
 	memcpy(extras->value->bytes, options->value, options->value_len);
@@ -291,7 +290,7 @@ static int add_with(struct kwq_handle *handle, const struct kwq_key *key,
 		kwq_stock_free(stock, handle->keyed);
 	kvfree(extras.value);
 	if (bytes)
-		kwq_quota_uncharge_call(handle, bytes);
+		kwq_quota_uncharge(handle->quota, bytes);
 	return ret;
 }
 
@@ -352,7 +351,7 @@ static bool carry_out_one(struct kwq_key_queue *keys, struct kwq_handle *handle,
 		nr = (READ_ONCE(keys->head) - keys->tail) / size;
 		counted(handle, carry_out_add(keys, handle, record, stock, nr));
 	}
-	take(keys, record, size);
+	take_record(keys, record, size);
 	return true;
 }
 
@@ -424,7 +423,7 @@ struct kwq_key_queue *kwq_key_queue_open(struct kwq_keyed *keyed, u32 rights)
 	if (!may_add(keys->handle))
 		goto close_handle;
 	err = -EDQUOT;
-	if (!kwq_quota_charge_call(keys->handle, KWQ_RING_BYTES))
+	if (!kwq_quota_charge(keys->handle->quota, KWQ_RING_BYTES))
 		goto close_handle;
 	err = -ENOMEM;
 	keys->ring = kvzalloc(KWQ_RING_BYTES, GFP_KERNEL_ACCOUNT);
@@ -437,7 +436,7 @@ struct kwq_key_queue *kwq_key_queue_open(struct kwq_keyed *keyed, u32 rights)
 	return keys;
 
 uncharge:
-	kwq_quota_uncharge_call(keys->handle, KWQ_RING_BYTES);
+	kwq_quota_uncharge(keys->handle->quota, KWQ_RING_BYTES);
 close_handle:
 	kwq_handle_close(keys->handle);
 free_keys:
@@ -469,7 +468,7 @@ void kwq_key_queue_put(struct kwq_key_queue *keys)
 	irq_work_sync(&keys->call);
 	flush_work(&keys->work);
 	kvfree(keys->ring);
-	kwq_quota_uncharge_call(keys->handle, KWQ_RING_BYTES);
+	kwq_quota_uncharge(keys->handle->quota, KWQ_RING_BYTES);
 	mem_cgroup_put(keys->memcg);
 	count_handles(keys->handle, 1);
 	kwq_handle_close(keys->handle);

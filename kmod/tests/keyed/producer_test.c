@@ -114,7 +114,7 @@ static void drop_value(struct producer_test *t)
 {
 	if (!t->more.value)
 		return;
-	kwq_quota_uncharge_call(t->handle, kwq_value_bytes(t->more.value));
+	kwq_quota_uncharge(t->handle->quota, kwq_value_bytes(t->more.value));
 	kwq_value_put(t->more.value);
 	t->more.value = NULL;
 }
@@ -335,7 +335,7 @@ static void delay_and_priority_of_an_add(struct kunit *test)
 	expect_refused(test, 0);
 }
 
-static const struct kwq_key_options set_of(const char *bits)
+static struct kwq_key_options set_of(const char *bits)
 {
 	return (struct kwq_key_options){
 		.flags = KWQ_ADD_VALUE,
