@@ -14,7 +14,7 @@ endif
 BUILD     := $(CURDIR)/build
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all module userspace install uninstall deb test test-quick test-all test-matrix test-packages test-bindings test-share test-long test-races soak soak-share coverage mutants check bench bench-compare bench-profile bench-keys bench-shell bench-python bench-share demo demo-share shell clean help
+.PHONY: all module userspace install uninstall deb test test-quick test-all test-matrix test-packages test-bindings test-share test-long test-races soak soak-share coverage mutants evidence check bench bench-compare bench-profile bench-keys bench-shell bench-python bench-share demo demo-share shell clean help
 .DEFAULT_GOAL := all
 
 all: module userspace
@@ -112,6 +112,9 @@ coverage:
 mutants:
 	@selftests/mutants/run.sh
 
+evidence:
+	@selftests/run/evidence.py $(PARTS)
+
 check:
 	@selftests/check/checks.sh
 
@@ -175,6 +178,7 @@ help:
 	@echo '  make soak-share SOAK=60   the same faults for this many minutes, with a million adds'
 	@echo '  make coverage   the lines and branches that the tests reach; fails if a line is missed that is not listed'
 	@echo '  make mutants    plants bugs, one at a time; a test has to find each (MUTANTS=NAME for one)'
+	@echo '  make evidence   soak, kills, models, searches, mutants, coverage, and their tables into docs/testing/evidence.md (PARTS="models kills")'
 	@echo '  make check      static checks: checkpatch, sparse, kernel-doc, ... (CHECKS="words links" for some)'
 	@echo '  make bench      the cost of each operation, beside other queues'
 	@echo '  make bench-compare BASE=REVISION   the changes of these costs since a revision (ONLY=changed)'

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Suites that run over both forms of a queue (K6). Each has the cases of both forms in a
- * macro, and two lists of cases, because KUnit writes into a case.
+ * macro, and two lists of cases, because KUnit writes into a case: NAME_cases and
+ * NAME_small_cases. KWQ_TEST_SUITES makes the two suites.
  */
 #ifndef KWQ_TESTS_FORM_H
 #define KWQ_TESTS_FORM_H
@@ -14,6 +15,25 @@ extern enum kwq_form kwq_test_form;
 
 int kwq_test_large(struct kunit_suite *suite);
 int kwq_test_small(struct kunit_suite *suite);
+
+#define KWQ_TEST_SUITES(prefix, suite_name, init_fn, exit_fn)			\
+static struct kunit_suite prefix##_suite = {					\
+	.name = suite_name,							\
+	.suite_init = kwq_test_large,						\
+	.init = init_fn,							\
+	.exit = exit_fn,							\
+	.test_cases = prefix##_cases,						\
+};										\
+										\
+static struct kunit_suite prefix##_small_suite = {				\
+	.name = suite_name "-small",						\
+	.suite_init = kwq_test_small,						\
+	.init = init_fn,							\
+	.exit = exit_fn,							\
+	.test_cases = prefix##_small_cases,					\
+};										\
+										\
+kunit_test_suites(&prefix##_suite, &prefix##_small_suite)
 
 /* Members for a queue of either form. The first two are unused by a small one. */
 #define KWQ_TEST_QUEUE				\

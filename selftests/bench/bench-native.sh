@@ -116,9 +116,7 @@ for run in $(seq "$RUNS"); do
 	progress "measuring time on this machine, run $run of $RUNS"
 	figures=$LOGS/bench-native-$run.figures
 	run_uml >"$figures"
-	for peer in peer-go peer-c; do
-		timeout -k 5 300 "$BUILD/peers/$peer" -p native. "${TESTS[@]}" >>"$figures" || die "$peer failed"
-	done
+	timeout -k 5 300 "$BUILD/peers/peer-c" -p native. "${TESTS[@]}" >>"$figures" || die "peer-c failed"
 	timeout -k 5 300 "$BUILD/bench/bench-go" -p native. "${CLIENT_GO[@]}" >>"$figures" || die "bench-go failed"
 	timeout -k 5 600 "$BUILD/bench-host/contend" native. >>"$figures" || die "contend failed"
 done

@@ -30,7 +30,6 @@ if ! grep -q '^@kwq verdict pass' "$report"; then
 fi
 case $ROW in
 go.* | peer.client-go.*) program=bench-go ;;
-peer.go.*) program=peer-go ;;
 *) program=device ;;
 esac
 "$TOP/selftests/bench/profile/symbols.py" "$counts" "$report" "$BUILD/bench/$program" "$ROW"

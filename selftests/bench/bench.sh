@@ -24,7 +24,7 @@ PARTS=${PARTS:-instructions stalls processors$([ ! -x "$NATIVE" ] || echo " nati
 # difference; the host causes none. The difference is larger for the servers, for percentiles, for keys in hash
 # tables that grow and shrink, and for Go: its maps have seeds, and its collector runs.
 TOLERANCE=0.5
-LOOSE='^peer\.(beanstalkd|redis)\.|^peer\.(client-)?go\.|^go\.|^device\.|\.p99$'
+LOOSE='^peer\.(beanstalkd|redis)\.|^peer\.client-go\.|^go\.|^device\.|\.p99$'
 LOOSE_TOLERANCE=5
 
 # measure NAME [PROGRAM]: boots once and prints the output of the benchmarks.

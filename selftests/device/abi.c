@@ -249,151 +249,54 @@ FIXTURE_VARIANT(request)
 typedef FIXTURE_DATA(request) request_fixture;
 typedef FIXTURE_VARIANT(request) request_variant;
 
-FIXTURE_VARIANT_ADD(request, info) {
-	.cmd = KWQ_IOC_INFO, .target = DEVICE, .size = sizeof(struct kwq_info),
-	.fill = fill_nothing, .out = true,
-};
+#define REQUEST(name, cmd_, target_, structure, ...)				\
+	FIXTURE_VARIANT_ADD(request, name) {					\
+		.cmd = cmd_, .target = target_, .size = sizeof(structure), __VA_ARGS__	\
+	}
 
-FIXTURE_VARIANT_ADD(request, create) {
-	.cmd = KWQ_IOC_CREATE, .target = DEVICE, .size = sizeof(struct kwq_create_args),
-	.fill = fill_create, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, open_name) {
-	.cmd = KWQ_IOC_OPEN, .target = DEVICE, .size = sizeof(struct kwq_open_args),
-	.fill = fill_open_name, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, open_handle) {
-	.cmd = KWQ_IOC_OPEN, .target = QUEUE, .size = sizeof(struct kwq_open_args),
-	.fill = fill_open_handle, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, unlink) {
-	.cmd = KWQ_IOC_UNLINK, .target = DEVICE, .size = sizeof(struct kwq_unlink_args),
-	.fill = fill_unlink, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, list) {
-	.cmd = KWQ_IOC_LIST, .target = DEVICE, .size = sizeof(struct kwq_list_args),
-	.fill = fill_list, .ret = 1, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, add) {
-	.cmd = KWQ_IOC_ADD, .target = QUEUE, .size = sizeof(struct kwq_add_args),
-	.first = sizeof(struct kwq_batch_args),
-	.fill = fill_add, .ret = 1, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, get) {
-	.cmd = KWQ_IOC_GET, .target = QUEUE, .size = sizeof(struct kwq_get_args),
-	.fill = fill_get, .ret = 1, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, done) {
-	.cmd = KWQ_IOC_DONE, .target = QUEUE, .size = sizeof(struct kwq_batch_args),
-	.fill = fill_done, .ret = 1, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, restore) {
-	.cmd = KWQ_IOC_RESTORE, .target = QUEUE, .size = sizeof(struct kwq_batch_args),
-	.fill = fill_restore, .ret = 1, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, extend) {
-	.cmd = KWQ_IOC_EXTEND, .target = QUEUE, .size = sizeof(struct kwq_batch_args),
-	.fill = fill_extend, .ret = 1, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, remove) {
-	.cmd = KWQ_IOC_REMOVE, .target = QUEUE, .size = sizeof(struct kwq_batch_args),
-	.fill = fill_remove, .ret = 1, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, stat) {
-	.cmd = KWQ_IOC_STAT, .target = QUEUE, .size = sizeof(struct kwq_stat),
-	.fill = fill_nothing, .out = true,
-};
-
-FIXTURE_VARIANT_ADD(request, pause) {
-	.cmd = KWQ_IOC_PAUSE, .target = QUEUE, .size = sizeof(struct kwq_pause_args),
-	.fill = fill_nothing, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, term) {
-	.cmd = KWQ_IOC_TERM, .target = QUEUE, .size = sizeof(struct kwq_term_args),
-	.fill = fill_nothing, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, resume) {
-	.cmd = KWQ_IOC_RESUME, .target = QUEUE, .size = sizeof(struct kwq_resume_args),
-	.fill = fill_nothing, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, shut_down) {
-	.cmd = KWQ_IOC_SHUT_DOWN, .target = QUEUE, .size = sizeof(struct kwq_shut_down_args),
-	.fill = fill_nothing, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, drain) {
-	.cmd = KWQ_IOC_DRAIN, .target = QUEUE, .size = sizeof(struct kwq_drain_args),
-	.fill = fill_drain, .ret = -ETIMEDOUT, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, forget) {
-	.cmd = KWQ_IOC_FORGET, .target = QUEUE, .size = sizeof(struct kwq_batch_args),
-	.fill = fill_key, .ret = 1, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, requeues) {
-	.cmd = KWQ_IOC_REQUEUES, .target = QUEUE, .size = sizeof(struct kwq_batch_args),
-	.fill = fill_key, .ret = 1, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, configure) {
-	.cmd = KWQ_IOC_CONFIGURE, .target = QUEUE, .size = sizeof(struct kwq_config),
-	.fill = fill_configure, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, config) {
-	.cmd = KWQ_IOC_CONFIG, .target = QUEUE, .size = sizeof(struct kwq_config),
-	.fill = fill_config, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, list_items) {
-	.cmd = KWQ_IOC_LIST_ITEMS, .target = QUEUE, .size = sizeof(struct kwq_list_items_args),
-	.fill = fill_list_items, .ret = 1, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, advance) {
-	.cmd = KWQ_IOC_ADVANCE, .target = QUEUE, .size = sizeof(struct kwq_advance_args),
-	.fill = fill_advance, .ret = -EOPNOTSUPP, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, board) {
-	.cmd = KWQ_IOC_BOARD, .target = QUEUE, .size = sizeof(struct kwq_board_args),
-	.fill = fill_nothing, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, tell) {
-	.cmd = KWQ_IOC_TELL, .target = QUEUE, .size = sizeof(struct kwq_tell_args),
-	.fill = fill_tell, .flags = 4,
-};
-
-FIXTURE_VARIANT_ADD(request, follow) {
-	.cmd = KWQ_IOC_FOLLOW, .target = QUEUE, .size = sizeof(struct kwq_follow_args),
-	.fill = fill_nothing, .flags = 4, .create = KWQ_CREATE_CHANGES,
-};
-
-FIXTURE_VARIANT_ADD(request, changes) {
-	.cmd = KWQ_IOC_CHANGES, .target = QUEUE, .size = sizeof(struct kwq_changes_args),
-	.fill = fill_changes, .ret = 1, .flags = 4, .create = KWQ_CREATE_CHANGES, .follows = true,
-};
-
-FIXTURE_VARIANT_ADD(request, sync) {
-	.cmd = KWQ_IOC_SYNC, .target = QUEUE, .size = sizeof(struct kwq_sync_args),
-	.fill = fill_sync, .ret = -ETIMEDOUT, .flags = 4, .create = KWQ_CREATE_CHANGES,
-};
+REQUEST(info, KWQ_IOC_INFO, DEVICE, struct kwq_info, .fill = fill_nothing, .out = true);
+REQUEST(create, KWQ_IOC_CREATE, DEVICE, struct kwq_create_args, .fill = fill_create, .flags = 4);
+REQUEST(open_name, KWQ_IOC_OPEN, DEVICE, struct kwq_open_args, .fill = fill_open_name, .flags = 4);
+REQUEST(open_handle, KWQ_IOC_OPEN, QUEUE, struct kwq_open_args,
+	.fill = fill_open_handle, .flags = 4);
+REQUEST(unlink, KWQ_IOC_UNLINK, DEVICE, struct kwq_unlink_args, .fill = fill_unlink, .flags = 4);
+REQUEST(list, KWQ_IOC_LIST, DEVICE, struct kwq_list_args, .fill = fill_list, .ret = 1, .flags = 4);
+REQUEST(add, KWQ_IOC_ADD, QUEUE, struct kwq_add_args,
+	.first = sizeof(struct kwq_batch_args), .fill = fill_add, .ret = 1, .flags = 4);
+REQUEST(get, KWQ_IOC_GET, QUEUE, struct kwq_get_args, .fill = fill_get, .ret = 1, .flags = 4);
+REQUEST(done, KWQ_IOC_DONE, QUEUE, struct kwq_batch_args, .fill = fill_done, .ret = 1, .flags = 4);
+REQUEST(restore, KWQ_IOC_RESTORE, QUEUE, struct kwq_batch_args,
+	.fill = fill_restore, .ret = 1, .flags = 4);
+REQUEST(extend, KWQ_IOC_EXTEND, QUEUE, struct kwq_batch_args,
+	.fill = fill_extend, .ret = 1, .flags = 4);
+REQUEST(remove, KWQ_IOC_REMOVE, QUEUE, struct kwq_batch_args,
+	.fill = fill_remove, .ret = 1, .flags = 4);
+REQUEST(stat, KWQ_IOC_STAT, QUEUE, struct kwq_stat, .fill = fill_nothing, .out = true);
+REQUEST(pause, KWQ_IOC_PAUSE, QUEUE, struct kwq_pause_args, .fill = fill_nothing, .flags = 4);
+REQUEST(term, KWQ_IOC_TERM, QUEUE, struct kwq_term_args, .fill = fill_nothing, .flags = 4);
+REQUEST(resume, KWQ_IOC_RESUME, QUEUE, struct kwq_resume_args, .fill = fill_nothing, .flags = 4);
+REQUEST(shut_down, KWQ_IOC_SHUT_DOWN, QUEUE, struct kwq_shut_down_args,
+	.fill = fill_nothing, .flags = 4);
+REQUEST(drain, KWQ_IOC_DRAIN, QUEUE, struct kwq_drain_args,
+	.fill = fill_drain, .ret = -ETIMEDOUT, .flags = 4);
+REQUEST(forget, KWQ_IOC_FORGET, QUEUE, struct kwq_batch_args,
+	.fill = fill_key, .ret = 1, .flags = 4);
+REQUEST(requeues, KWQ_IOC_REQUEUES, QUEUE, struct kwq_batch_args,
+	.fill = fill_key, .ret = 1, .flags = 4);
+REQUEST(configure, KWQ_IOC_CONFIGURE, QUEUE, struct kwq_config, .fill = fill_configure, .flags = 4);
+REQUEST(config, KWQ_IOC_CONFIG, QUEUE, struct kwq_config, .fill = fill_config, .flags = 4);
+REQUEST(list_items, KWQ_IOC_LIST_ITEMS, QUEUE, struct kwq_list_items_args,
+	.fill = fill_list_items, .ret = 1, .flags = 4);
+REQUEST(advance, KWQ_IOC_ADVANCE, QUEUE, struct kwq_advance_args,
+	.fill = fill_advance, .ret = -EOPNOTSUPP, .flags = 4);
+REQUEST(board, KWQ_IOC_BOARD, QUEUE, struct kwq_board_args, .fill = fill_nothing, .flags = 4);
+REQUEST(tell, KWQ_IOC_TELL, QUEUE, struct kwq_tell_args, .fill = fill_tell, .flags = 4);
+REQUEST(follow, KWQ_IOC_FOLLOW, QUEUE, struct kwq_follow_args,
+	.fill = fill_nothing, .flags = 4, .create = KWQ_CREATE_CHANGES);
+REQUEST(changes, KWQ_IOC_CHANGES, QUEUE, struct kwq_changes_args,
+	.fill = fill_changes, .ret = 1, .flags = 4, .create = KWQ_CREATE_CHANGES, .follows = true);
+REQUEST(sync, KWQ_IOC_SYNC, QUEUE, struct kwq_sync_args,
+	.fill = fill_sync, .ret = -ETIMEDOUT, .flags = 4, .create = KWQ_CREATE_CHANGES);
 
 FIXTURE_SETUP(request)
 {
@@ -711,25 +614,7 @@ TEST_F(request, wrong_descriptor)
 
 /* The device in general, and tests that do not fit the table above */
 
-FIXTURE(abi)
-{
-	int dev;
-	int q;
-};
-
-FIXTURE_SETUP(abi)
-{
-	self->dev = open_device();
-	ASSERT_LE(0, self->dev);
-	self->q = new_queue(self->dev);
-	ASSERT_LE(0, self->q);
-}
-
-FIXTURE_TEARDOWN(abi)
-{
-	close(self->q);
-	close(self->dev);
-}
+QUEUE_FIXTURE(abi, new_queue(self->dev))
 
 /* U1 */
 TEST_F(abi, info)
@@ -1677,17 +1562,8 @@ TEST_F(abi, get_without_a_wait)
 	struct kwq_got got;
 	__u8 key[8];
 	struct kwq_get_args add_only = { .size = sizeof(add_only) }, get;
-	struct kwq_get_args nonblock = {
-		.size = sizeof(nonblock),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(key),
-			.keys_len = sizeof(key),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args nonblock = GET_ARGS(&got, user_ptr(key), sizeof(key), 1,
+						.flags = KWQ_GET_NONBLOCK);
 
 	batch_add(adds, "a");
 	add_only.add = batch_of(KWQ_IOC_ADD, adds);
@@ -1953,17 +1829,8 @@ TEST_F(abi, rights_of_a_get_that_adds)
 	struct batch *b = new_batch();
 	struct kwq_got got;
 	__u8 key[8];
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(key),
-			.keys_len = sizeof(key),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(key), sizeof(key), 1,
+					   .flags = KWQ_GET_NONBLOCK);
 
 	batch_add(b, "b");
 	get.add = batch_of(KWQ_IOC_ADD, b);

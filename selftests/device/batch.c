@@ -7,25 +7,7 @@
 
 #include <linux/userfaultfd.h>
 
-FIXTURE(batch)
-{
-	int dev;
-	int q;
-};
-
-FIXTURE_SETUP(batch)
-{
-	self->dev = open_device();
-	ASSERT_LE(0, self->dev);
-	self->q = new_queue(self->dev);
-	ASSERT_LE(0, self->q);
-}
-
-FIXTURE_TEARDOWN(batch)
-{
-	close(self->q);
-	close(self->dev);
-}
+QUEUE_FIXTURE(batch, new_queue(self->dev))
 
 static char *numbered(char *key, int i)
 {
@@ -268,17 +250,8 @@ TEST_F(batch, keys_len_beyond_the_keys)
 	struct kwq_add_entry entry = { .key_len = 1 };
 	__u8 *edge = user_edge(1);
 	struct kwq_got got;
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.deadline = KWQ_NO_DEADLINE,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(edge - 1),
-			.keys_len = ~0U,
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(edge - 1), ~0U, 1,
+					   .deadline = KWQ_NO_DEADLINE);
 	__s32 result;
 
 	edge[-1] = 'k';
@@ -337,17 +310,8 @@ TEST_F(batch, the_longest_with_the_longest_keys)
 	struct kwq_got *got = calloc(KWQ_BATCH_MAX, sizeof(*got));
 	__s32 *results = calloc(KWQ_BATCH_MAX, sizeof(*results));
 	__u8 *keys = malloc(size), *back = malloc(size + GUARD);
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.deadline = KWQ_NO_DEADLINE,
-		.get = {
-			.entries = user_ptr(got),
-			.keys = user_ptr(back),
-			.keys_len = size,
-			.nr = KWQ_BATCH_MAX,
-			.entry_size = sizeof(*got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(got, user_ptr(back), size, KWQ_BATCH_MAX,
+					   .deadline = KWQ_NO_DEADLINE);
 
 	ASSERT_TRUE(adds && got && results && keys && back);
 	poison(back, size + GUARD);
@@ -388,16 +352,7 @@ TEST_F(batch, get_as_far_as_the_keys_fit)
 {
 	struct kwq_got got[4];
 	__u8 keys[64];
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(got),
-			.keys = user_ptr(keys),
-			.nr = 4,
-			.entry_size = sizeof(got[0]),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(got, user_ptr(keys), 0, 4, .flags = KWQ_GET_NONBLOCK);
 	struct kwq_stat before, after;
 
 	add_numbered(_metadata, self->q, 4);
@@ -430,17 +385,8 @@ static int get_into_room(int q, __u64 ticket, __u8 *keys, __u32 room, struct kwq
 {
 	const struct kwq_done_entry entry = { .ticket = ticket };
 	__s32 result = KWQ_REQUEUED;
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(got),
-			.keys = room ? user_ptr(keys) : 0,
-			.keys_len = room,
-			.nr = 1,
-			.entry_size = sizeof(*got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(got, room ? user_ptr(keys) : 0, room, 1,
+					   .flags = KWQ_GET_NONBLOCK);
 	int ret;
 
 	poison(got, sizeof(*got));
@@ -509,16 +455,7 @@ TEST_F(batch, get_one_long_key_to_nowhere)
 {
 	__u8 *edge = user_edge(1), *key = malloc(KWQ_KEY_MAX);
 	struct kwq_got got;
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys_len = KWQ_KEY_MAX,
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, 0, KWQ_KEY_MAX, 1, .flags = KWQ_GET_NONBLOCK);
 
 	ASSERT_NE(NULL, key);
 	poison(key, KWQ_KEY_MAX);
@@ -543,17 +480,8 @@ TEST_F(batch, add_done_get)
 	struct kwq_got got[4];
 	struct item item;
 	__u8 keys[64];
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(got),
-			.keys = user_ptr(keys),
-			.keys_len = sizeof(keys),
-			.nr = 4,
-			.entry_size = sizeof(got[0]),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(got, user_ptr(keys), sizeof(keys), 4,
+					   .flags = KWQ_GET_NONBLOCK);
 
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "x"));
 	expect_next(self->q, &item, "x");
@@ -612,17 +540,8 @@ TEST_F(batch, a_result_at_address_zero)
 	struct item item;
 	__s32 *result;
 	__u8 key[8];
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(key),
-			.keys_len = sizeof(key),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(key), sizeof(key), 1,
+					   .flags = KWQ_GET_NONBLOCK);
 
 	/* A second mapping, because C cannot access address 0. */
 	result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE,

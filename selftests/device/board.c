@@ -426,68 +426,6 @@ TEST_F(board, end_of_processing)
 	EXPECT_EQ(0, look(self->map, "a"));
 }
 
-/* O1 */
-TEST_F(board, closed_handle)
-{
-	int holder = q_reopen(self->q);
-	struct item item;
-
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_next(holder, &item, "a");
-	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
-	EXPECT_EQ(KWQ_DIRTY, q_add(self->q, "a"));
-	EXPECT_EQ(KWQ_DIRTY, look(self->map, "a"));
-	close(holder);
-	EXPECT_EQ(0, look(self->map, "a"));
-	EXPECT_EQ(KWQ_COALESCED, q_add(self->q, "a"));
-	EXPECT_EQ(KWQ_COALESCED, look(self->map, "a"));
-}
-
-/* O3 */
-TEST_F(board, expired_lease)
-{
-	board_fixture leased = { .dev = self->dev };
-	struct item item;
-
-	leased.q = new_lease_queue(self->dev, KWQ_CLOCK_ID_MANUAL, 10);
-	ASSERT_LE(0, leased.q);
-	leased.fd = q_board(leased.q, &leased.size);
-	leased.map = map_board(leased.fd, leased.size);
-	ASSERT_NE(MAP_FAILED, leased.map);
-	post_dirty(_metadata, &leased, "a", &item);
-	EXPECT_EQ(0, q_advance(leased.q, 10));
-	EXPECT_EQ(0, look(leased.map, "a"));
-	EXPECT_TRUE(is_clear(&leased));
-	munmap((void *)leased.map, leased.size);
-	close(leased.fd);
-	close(leased.q);
-}
-
-/* O2: a hand-out that faults is undone. */
-TEST_F(board, undone_hand_out)
-{
-	struct kwq_got got;
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = 1,
-			.keys_len = KEY_ROOM,
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
-
-	post(_metadata, self, "a");
-	faults_are_made = true;
-	EXPECT_EQ(-EFAULT, q_get_raw(self->q, &get));
-	faults_are_made = false;
-	EXPECT_EQ(0, look(self->map, "a"));
-	EXPECT_EQ(KWQ_COALESCED, q_add(self->q, "a"));
-	EXPECT_EQ(KWQ_COALESCED, look(self->map, "a"));
-}
-
 /* Q11 */
 TEST_F(board, remove)
 {
@@ -507,75 +445,6 @@ TEST_F(board, remove)
 	EXPECT_TRUE(is_clear(self));
 	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
 	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
-}
-
-/* Finds a key whose first slot is the one or the other slot of @of. */
-static void find_rival(const struct kwq_board *board, const char *of, int which, char rival[16])
-{
-	__u32 wanted = slot_nr(board, of, strlen(of), which);
-
-	for (int i = 0;; i++) {
-		snprintf(rival, 16, "r%d.%d", which, i);
-		if (slot_nr(board, rival, strlen(rival), 0) == wanted)
-			return;
-	}
-}
-
-TEST_F(board, shared_slots)
-{
-	char rivals[2][16];
-
-	find_rival(self->map, "a", 0, rivals[0]);
-	find_rival(self->map, "a", 1, rivals[1]);
-	/* A key whose first slot is in use has the second one. */
-	post(_metadata, self, rivals[0]);
-	post(_metadata, self, "a");
-	EXPECT_EQ(KWQ_COALESCED, look(self->map, rivals[0]));
-	expect_take(self->q, rivals[0]);
-	expect_take(self->q, "a");
-	EXPECT_TRUE(is_clear(self));
-
-	/* If both are in use, it takes a place. */
-	post(_metadata, self, rivals[0]);
-	post(_metadata, self, rivals[1]);
-	post(_metadata, self, "a");
-	EXPECT_EQ(0, look(self->map, rivals[0]));
-	EXPECT_EQ(KWQ_COALESCED, look(self->map, rivals[1]));
-	/* The end of the one that lost its place does not touch the slot. */
-	expect_take(self->q, rivals[0]);
-	EXPECT_EQ(KWQ_COALESCED, look(self->map, "a"));
-	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "a"));
-	EXPECT_EQ(0, look(self->map, "a"));
-	EXPECT_EQ(KWQ_COALESCED, look(self->map, rivals[1]));
-	expect_take(self->q, rivals[1]);
-	EXPECT_TRUE(is_clear(self));
-}
-
-/* A key that takes the place of a longer one leaves none of its bytes. */
-TEST_F(board, every_length)
-{
-	char key[KWQ_BOARD_KEY_MAX + 1];
-
-	for (size_t len = 1; len <= sizeof(key); len++) {
-		bool fits = len <= KWQ_BOARD_KEY_MAX;
-
-		memset(key, 'k', len);
-		EXPECT_EQ(KWQ_ADDED, q_add_bytes(self->q, key, len, 0, 0, 0));
-		EXPECT_EQ(KWQ_COALESCED, q_add_bytes(self->q, key, len, 0, 0, 0));
-		if (!fits) {
-			EXPECT_TRUE(is_clear(self));
-			break;
-		}
-		EXPECT_EQ(KWQ_COALESCED, look_for(self->map, key, len));
-		/* Zeroes behind a key are part of another one. */
-		key[len - 1] = 0;
-		EXPECT_EQ(0, look_for(self->map, key, len));
-		key[len - 1] = 'k';
-		EXPECT_EQ(KWQ_WAS_READY, q_op_one(self->q, KWQ_IOC_REMOVE,
-						  &(struct kwq_remove_entry){ .key_len = len },
-						  sizeof(struct kwq_remove_entry), key, len));
-		EXPECT_EQ(0, look_for(self->map, key, len));
-	}
 }
 
 /* Bytes of any value, also zeroes at the end. */
@@ -650,39 +519,6 @@ TEST_F(board, batch)
 	EXPECT_EQ(KWQ_COALESCED, look(self->map, "a"));
 	EXPECT_EQ(0, look(self->map, "b"));
 	free(b);
-}
-
-/* Q14: a paused queue accepts adds. */
-TEST_F(board, pause)
-{
-	EXPECT_EQ(0, q_pause(self->q));
-	post(_metadata, self, "a");
-	EXPECT_EQ(0, q_resume(self->q));
-	EXPECT_EQ(KWQ_COALESCED, look(self->map, "a"));
-	expect_take(self->q, "a");
-	EXPECT_EQ(0, look(self->map, "a"));
-}
-
-/* U8: a restore has options. */
-TEST_F(board, restore)
-{
-	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "a", .state = KWQ_IS_READY));
-	EXPECT_EQ(KWQ_COALESCED, q_restore(self->q, "a", .state = KWQ_IS_READY));
-	EXPECT_TRUE(is_clear(self));
-	EXPECT_EQ(KWQ_COALESCED, q_add(self->q, "a"));
-	EXPECT_EQ(KWQ_COALESCED, look(self->map, "a"));
-}
-
-/* L11: a dead item is not dirty. */
-TEST_F(board, dead)
-{
-	struct item item;
-
-	post(_metadata, self, "a");
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(KWQ_BURIED, q_done_with(self->q, item.ticket, KWQ_DONE_DEAD));
-	EXPECT_TRUE(is_clear(self));
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 }
 
 /* Q8 */

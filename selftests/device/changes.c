@@ -230,23 +230,6 @@ TEST_F(changes, each_operation_is_a_change)
 	EXPECT_EQ(0, stat_of(self->q).unread);
 }
 
-TEST_F(changes, same_number_reads_the_same_items)
-{
-	struct reader again = self->r;
-
-	ASSERT_EQ(KWQ_ADDED, q_add(self->w, "a"));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->w, "b"));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->w, "c"));
-	EXPECT_STREQ("a:R b:R ", describe(self, try_read(self, &again, 2)));
-	EXPECT_EQ(CREATION + 2, again.after);
-	ASSERT_LT(0, q_remove(self->w, "a"));
-	EXPECT_STREQ("b:R c:R a: ", news(self));
-	EXPECT_EQ(3, stat_of(self->q).unread);
-	EXPECT_STREQ(NO_NEWS, news(self));
-	/* The calls above have told that this was read. */
-	EXPECT_EQ(-EINVAL, try_read(self, &again, 2));
-}
-
 static struct kwq_changes_args request_of(changes_fixture *self, struct kwq_listed *entries,
 					  unsigned int nr, void *keys, size_t room)
 {
@@ -370,47 +353,6 @@ TEST_F(changes, of_the_queue_itself)
 	EXPECT_EQ(CREATION + 2, self->r.of_queue);
 }
 
-/* Q10: a queue that is shut down and empty holds no item for a follower that has read all. */
-TEST_F(changes, shut_down_and_drain)
-{
-	struct sleeper drain;
-	struct item item;
-
-	ASSERT_EQ(KWQ_ADDED, q_add(self->w, "a"));
-	ASSERT_EQ(KWQ_WAITING, q_add_after(self->w, "b", HOUR));
-	ASSERT_EQ(1, q_try_get(self->w, &item));
-	EXPECT_STREQ("a:P b:W ", news(self));
-	start_drain(&drain, self->w);
-	EXPECT_STREQ("b: ", news(self));
-	EXPECT_EQ(-ESHUTDOWN, q_add(self->w, "c"));
-	ASSERT_EQ(KWQ_FINISHED, q_done(self->w, item.ticket));
-	/* It does not wait until the follower reads. */
-	EXPECT_EQ(0, sleeper_join(&drain));
-	EXPECT_EQ(-ESHUTDOWN, q_try_get(self->w, &item));
-	EXPECT_STREQ("a: ", news(self));
-	EXPECT_STREQ(NO_NEWS, news(self));
-	check_stat(self->q, .items = 0, .state = KWQ_STATE_SHUT_DOWN);
-}
-
-/* A queue ends with items that its follower has not read. */
-TEST_F(changes, end_with_unread_items)
-{
-	char key[16];
-
-	for (int i = 0; i < 100; i++) {
-		snprintf(key, sizeof(key), "key%d", i);
-		ASSERT_EQ(KWQ_ADDED, q_add(self->w, key));
-		if (i % 2)
-			ASSERT_EQ(KWQ_WAS_READY, q_remove(self->w, key));
-		if (i == 50)
-			ASSERT_EQ(10, try_read(self, &self->r, 10));
-	}
-	check_stat(self->w, .ready = 50, .items = 100);
-	close(self->q);
-	check_stat(self->w, .ready = 50, .items = 50);
-	self->q = dup(self->w);
-}
-
 /* Sizes */
 
 TEST_F(changes, long_keys_groups_and_values)
@@ -517,58 +459,6 @@ TEST_F(changes, many_in_a_call)
 	EXPECT_STREQ(NO_NEWS, news(self));
 }
 
-/* O4: gone items count until their end is read. */
-TEST_F(changes, full_queue)
-{
-	static const struct kwq_create_args two = { .clockid = CLOCK_MONOTONIC, .max_items = 2 };
-	struct sleeper add;
-
-	make_queue(self, &two);
-	ASSERT_EQ(KWQ_ADDED, q_add(self->w, "a"));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->w, "b"));
-	ASSERT_EQ(KWQ_WAS_READY, q_remove(self->w, "a"));
-	check_stat(self->q, .ready = 1, .items = 2);
-	EXPECT_EQ(2, stat_of(self->q).unread);
-	EXPECT_EQ(-ENOSPC, q_add(self->w, "c"));
-	/* The key that is gone has its room. */
-	EXPECT_EQ(KWQ_ADDED, q_add(self->w, "a"));
-	ASSERT_EQ(KWQ_WAS_READY, q_remove(self->w, "a"));
-	start_add(&add, self->w, "c");
-	EXPECT_STREQ("a: b:R ", news(self));
-	/* Q19: it may be read again, and so there is no room yet. */
-	EXPECT_FALSE(atomic_load(&add.ended));
-	EXPECT_EQ(-ENOSPC, q_add(self->w, "c"));
-	/* The next read gives room, and waits for the item of the add. */
-	ASSERT_EQ(1, q_changes(self->q, &self->r, self->read, 16, 0, KWQ_NO_DEADLINE));
-	EXPECT_STREQ("c:R ", describe(self, 1));
-	EXPECT_EQ(KWQ_ADDED, sleeper_join(&add));
-}
-
-/* L10: in a queue that is followed, too, an add drops no count, whether it is refused or not. */
-TEST_F(changes, counts_in_a_full_queue)
-{
-	static const struct kwq_create_args small = {
-		.clockid = CLOCK_MONOTONIC, .max_bytes = 3000,
-	};
-	static __u8 big[KWQ_KEY_MAX];
-	char key[] = "k0";
-	int writer;
-
-	make_queue(self, &small);
-	writer = q_open_with(self->q, NULL, KWQ_RIGHT_WRITE, O_CLOEXEC);
-	ASSERT_LE(0, writer);
-	for (; key[1] < '6'; key[1]++)
-		ASSERT_EQ(KWQ_RESTORED, q_restore(self->w, key, .state = KWQ_IS_REMEMBERED,
-						  .requeues = 1));
-	EXPECT_EQ(-ENOSPC, q_add_bytes(writer, big, sizeof(big), 0, 0, 0));
-	EXPECT_EQ(KWQ_ADDED, q_add_bytes(writer, big, 1500, 0, 0, 0));
-	EXPECT_EQ(-ENOSPC, q_add_bytes(writer, big, 1501, 0, 0, 0));
-	EXPECT_EQ(6, stat_of(self->q).remembered);
-	for (key[1] = '0'; key[1] < '6'; key[1]++)
-		EXPECT_EQ(1, q_requeues(self->w, key));
-	close(writer);
-}
-
 static int call_adds(struct sleeper *s)
 {
 	atomic_bool *stop = s->arg;
@@ -620,29 +510,6 @@ TEST_F(changes, follower_of_many_counts_ends_beside_adds)
 		self->q = dup(self->w);
 	}
 	free(b);
-}
-
-/* Q19: the end of the follower makes room, too. */
-TEST_F(changes, full_queue_whose_follower_ends)
-{
-	static const struct kwq_create_args one = { .clockid = CLOCK_MONOTONIC, .max_items = 1 };
-	struct sleeper add, poll;
-
-	make_queue(self, &one);
-	ASSERT_EQ(KWQ_ADDED, q_add(self->w, "a"));
-	ASSERT_EQ(KWQ_WAS_READY, q_remove(self->w, "a"));
-	start_poll(&poll, self->w, POLLOUT);
-	close(self->q);
-	EXPECT_EQ(POLLOUT, sleeper_join(&poll));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->w, "a"));
-
-	make_queue(self, &one);
-	ASSERT_EQ(KWQ_ADDED, q_add(self->w, "a"));
-	ASSERT_EQ(KWQ_WAS_READY, q_remove(self->w, "a"));
-	start_add(&add, self->w, "c");
-	close(self->q);
-	EXPECT_EQ(KWQ_ADDED, sleeper_join(&add));
-	self->q = dup(self->w);
 }
 
 /* Waits */
@@ -965,58 +832,6 @@ TEST_F(changes, poll)
 	EXPECT_EQ(0, poll_now(self->q, POLLPRI));
 }
 
-/* N6: a manager hears of idle workers, if it asks for that. */
-TEST_F(changes, getters)
-{
-	const __u32 asks = KWQ_CHANGES_NONBLOCK | KWQ_CHANGES_GETTERS;
-	struct sleeper getter, poller;
-	struct item item;
-
-	EXPECT_EQ(-EAGAIN, q_try_get(self->w, &item));
-	EXPECT_EQ(1, stat_of(self->w).getters);
-	EXPECT_STREQ(NO_NEWS, news(self));
-	EXPECT_EQ(-EAGAIN, q_changes(self->q, &self->r, self->read, 1, asks, 0));
-	/* A worker that waits in GET, beside the handle whose last GET found nothing. */
-	start_poll(&poller, self->q, POLLPRI);
-	start_get(&getter, self->w);
-	EXPECT_EQ(POLLPRI, sleeper_join(&poller));
-	EXPECT_EQ(2, stat_of(self->w).getters);
-	EXPECT_EQ(0, q_changes(self->q, &self->r, self->read, 1, asks, 0));
-	EXPECT_EQ(-EAGAIN, q_changes(self->q, &self->r, self->read, 1, asks, 0));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	EXPECT_EQ(1, sleeper_join(&getter));
-	EXPECT_EQ(0, stat_of(self->w).getters);
-	EXPECT_EQ(1, q_changes(self->q, &self->r, self->read, 1, asks, 0));
-	/* A worker that does not wait. */
-	EXPECT_EQ(-EAGAIN, q_try_get(self->w, &item));
-	EXPECT_EQ(POLLPRI, poll_now(self->q, POLLPRI));
-	EXPECT_EQ(0, q_changes(self->q, &self->r, self->read, 1, asks, 0));
-	EXPECT_EQ(1, stat_of(self->w).getters);
-	close(self->w);
-	EXPECT_EQ(0, stat_of(self->q).getters);
-	self->w = q_reopen(self->q);
-	/* "a" is ready again. A worker that polls first finds nothing when it is paused. */
-	ASSERT_EQ(0, q_pause(self->q));
-	EXPECT_EQ(1, q_changes(self->q, &self->r, self->read, 1, asks, 0));
-	EXPECT_EQ(0, poll_now(self->w, POLLPRI));
-	EXPECT_EQ(-EAGAIN, q_changes(self->q, &self->r, self->read, 1, asks, 0));
-	EXPECT_EQ(0, poll_now(self->w, POLLIN));
-	EXPECT_EQ(POLLPRI, poll_now(self->q, POLLPRI));
-	EXPECT_EQ(0, q_changes(self->q, &self->r, self->read, 1, asks, 0));
-	EXPECT_EQ(1, stat_of(self->w).getters);
-	ASSERT_EQ(0, q_resume(self->q));
-	EXPECT_EQ(0, q_changes(self->q, &self->r, self->read, 1, asks, 0));
-	EXPECT_EQ(POLLIN, poll_now(self->w, POLLIN));
-	/* The last call does not ask. */
-	EXPECT_STREQ(NO_NEWS, news(self));
-	ASSERT_EQ(1, q_try_get(self->w, &item));
-	EXPECT_EQ(0, stat_of(self->w).getters);
-	ASSERT_EQ(KWQ_FINISHED, q_done(self->w, item.ticket));
-	EXPECT_STREQ("a: ", news(self));
-	EXPECT_EQ(-EAGAIN, q_try_get(self->w, &item));
-	EXPECT_STREQ(NO_NEWS, news(self));
-}
-
 static int epoll_of(int q, __u32 events)
 {
 	struct epoll_event event = { .events = events };
@@ -1289,17 +1104,8 @@ static int run_get(struct sleeper *s)
 	struct batch *adds = new_batch(), *dones = new_batch();
 	struct kwq_got got;
 	__u8 key[KEY_ROOM];
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(key),
-			.keys_len = sizeof(key),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(key), sizeof(key), 1,
+					   .flags = KWQ_GET_NONBLOCK);
 	int ret;
 
 	batch_add(adds, "new");

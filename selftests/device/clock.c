@@ -7,25 +7,7 @@
 
 #include <grp.h>
 
-FIXTURE(clock)
-{
-	int dev;
-	int q;
-};
-
-FIXTURE_SETUP(clock)
-{
-	self->dev = open_device();
-	ASSERT_LE(0, self->dev);
-	self->q = new_manual_queue(self->dev, NULL);
-	ASSERT_LE(0, self->q);
-}
-
-FIXTURE_TEARDOWN(clock)
-{
-	close(self->q);
-	close(self->dev);
-}
+QUEUE_FIXTURE(clock, new_manual_queue(self->dev, NULL))
 
 static __u64 now_of(int q)
 {
@@ -67,32 +49,6 @@ TEST_F(clock, no_way_back)
 	check_stat(self->q, .waiting = 1, .items = 1);
 }
 
-/* D7: the clock stops at its end. */
-TEST_F(clock, saturates)
-{
-	struct sleeper s;
-	struct item item;
-
-	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "never", ~0ULL));
-	EXPECT_EQ(0, q_advance(self->q, SEC));
-	EXPECT_EQ(0, q_advance(self->q, TIME_MAX - SEC - 1));
-	EXPECT_EQ(TIME_MAX - 1, now_of(self->q));
-	EXPECT_EQ(0, q_len(self->q));
-	EXPECT_EQ(0, q_advance(self->q, ~0ULL));
-	EXPECT_EQ(TIME_MAX, now_of(self->q));
-	EXPECT_EQ(0, q_advance(self->q, 1));
-	EXPECT_EQ(0, q_advance_to(self->q, ~0ULL));
-	EXPECT_EQ(TIME_MAX, now_of(self->q));
-	expect_take(self->q, "never");
-
-	/* A deadline before the end still times out there. */
-	EXPECT_EQ(-ETIMEDOUT, q_get(self->q, &item, 0, TIME_MAX - 1));
-	start_get(&s, self->q);
-	EXPECT_EQ(KWQ_ADDED, q_add_after(self->q, "a", SEC));
-	EXPECT_EQ(1, sleeper_join(&s));
-	EXPECT_STREQ("a", s.item.key);
-}
-
 /* D1, D4, D5: delays and times are handled in order, and not a nanosecond early. */
 TEST_F(clock, times)
 {
@@ -116,105 +72,6 @@ TEST_F(clock, times)
 	expect_take(self->q, "b");
 	expect_take(self->q, "c");
 	expect_take(self->q, "d");
-}
-
-/* D6: all due items are ready when the call returns, however many they are. */
-TEST_F(clock, many_at_once)
-{
-	char key[16];
-
-	for (int i = 0; i < 1000; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, key, 1 + i % 10));
-	}
-	EXPECT_EQ(0, q_advance(self->q, 10));
-	check_stat(self->q, .ready = 1000, .items = 1000);
-	expect_take(self->q, "0");
-	expect_take(self->q, "10");
-}
-
-/* Q5: a getter sleeps until an item is due. */
-TEST_F(clock, wakes_a_getter)
-{
-	struct sleeper s;
-
-	start_get(&s, self->q);
-	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "a", SEC));
-	EXPECT_EQ(0, q_advance(self->q, SEC - 1));
-	wait_until_asleep(s.tid, __NR_ioctl, KWQ_IOC_GET);
-	EXPECT_FALSE(s.ended);
-	EXPECT_EQ(0, q_advance(self->q, 1));
-	EXPECT_EQ(1, sleeper_join(&s));
-	EXPECT_STREQ("a", s.item.key);
-	check_stat(self->q, .processing = 1, .items = 1);
-}
-
-static void start_until(struct sleeper *s, int q, int (*call)(struct sleeper *s),
-			unsigned long cmd, __u64 deadline)
-{
-	*s = (struct sleeper){ .call = call, .fd = q, .deadline = deadline };
-	sleeper_start(s);
-	wait_until_asleep(s->tid, __NR_ioctl, cmd);
-}
-
-/* Q5: deadlines of several getters, exact to the nanosecond. */
-TEST_F(clock, deadlines_of_getters)
-{
-	struct sleeper first, second, third;
-	struct item item;
-
-	EXPECT_EQ(0, q_advance(self->q, 5));
-	EXPECT_EQ(-ETIMEDOUT, q_get(self->q, &item, 0, 0));
-	EXPECT_EQ(-ETIMEDOUT, q_get(self->q, &item, 0, 5));
-	start_until(&second, self->q, call_get, KWQ_IOC_GET, 20);
-	start_until(&first, self->q, call_get, KWQ_IOC_GET, 10);
-	start_until(&third, self->q, call_get, KWQ_IOC_GET, KWQ_NO_DEADLINE);
-	EXPECT_EQ(0, q_advance_to(self->q, 9));
-	wait_until_asleep(first.tid, __NR_ioctl, KWQ_IOC_GET);
-	EXPECT_FALSE(first.ended);
-	EXPECT_EQ(0, q_advance_to(self->q, 10));
-	EXPECT_EQ(-ETIMEDOUT, sleeper_join(&first));
-	EXPECT_EQ(0, q_advance_to(self->q, 19));
-	wait_until_asleep(second.tid, __NR_ioctl, KWQ_IOC_GET);
-	EXPECT_FALSE(second.ended);
-	EXPECT_EQ(0, q_advance_to(self->q, 1000));
-	EXPECT_EQ(-ETIMEDOUT, sleeper_join(&second));
-	wait_until_asleep(third.tid, __NR_ioctl, KWQ_IOC_GET);
-	EXPECT_FALSE(third.ended);
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	EXPECT_EQ(1, sleeper_join(&third));
-}
-
-/* Q5: an item that is due at the deadline itself is got. */
-TEST_F(clock, due_at_the_deadline)
-{
-	struct sleeper s;
-
-	start_until(&s, self->q, call_get, KWQ_IOC_GET, SEC);
-	EXPECT_EQ(KWQ_WAITING, q_add_at(self->q, "a", SEC));
-	EXPECT_EQ(0, q_advance(self->q, SEC));
-	EXPECT_EQ(1, sleeper_join(&s));
-}
-
-/* Q9: a drain's deadline is on the manual clock, too. */
-TEST_F(clock, deadline_of_a_drain)
-{
-	struct sleeper s;
-	struct item item;
-
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_next(self->q, &item, "a");
-	start_until(&s, self->q, call_drain, KWQ_IOC_DRAIN, SEC);
-	EXPECT_EQ(0, q_advance(self->q, SEC - 1));
-	wait_until_asleep(s.tid, __NR_ioctl, KWQ_IOC_DRAIN);
-	EXPECT_FALSE(s.ended);
-	/* The clock of a queue that is shut down still moves. */
-	EXPECT_EQ(0, q_advance(self->q, 1));
-	EXPECT_EQ(-ETIMEDOUT, sleeper_join(&s));
-	EXPECT_EQ(-ETIMEDOUT, q_drain(self->q, SEC));
-	start_until(&s, self->q, call_drain, KWQ_IOC_DRAIN, 2 * SEC);
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
-	EXPECT_EQ(0, sleeper_join(&s));
 }
 
 /* U2: readable when an item is due. */

@@ -49,6 +49,14 @@ struct action {
 	void (*check)(struct __test_metadata *_metadata, failure_fixture *self, int ret);
 };
 
+/* Most requests are one call of a wrapper. */
+#define RUN(name, call)						\
+static int run_##name(failure_fixture *self)			\
+{								\
+	(void)self;						\
+	return call;						\
+}
+
 static void fill_numbered(struct batch *b, int nr)
 {
 	char key[16];
@@ -152,10 +160,7 @@ static int run_reopen(failure_fixture *self)
 	return self->made < 0 ? self->made : 0;
 }
 
-static int run_unlink(failure_fixture *self)
-{
-	return q_unlink(self->dev, self->name);
-}
+RUN(unlink, q_unlink(self->dev, self->name))
 
 static void check_unlinked(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
@@ -196,20 +201,14 @@ static int run_stat(failure_fixture *self)
 	return request(self->q, KWQ_IOC_STAT, &stat);
 }
 
-static int run_add(failure_fixture *self)
-{
-	return q_add(self->q, "a");
-}
+RUN(add, q_add(self->q, "a"))
 
 static void check_added(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
 	EXPECT_EQ(ret < 0 ? -ENOENT : KWQ_WAS_READY, q_remove(self->q, "a"));
 }
 
-static int run_add_after(failure_fixture *self)
-{
-	return q_add_after(self->q, "a", HOUR);
-}
+RUN(add_after, q_add_after(self->q, "a", HOUR))
 
 static void check_waiting(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
@@ -218,10 +217,7 @@ static void check_waiting(struct __test_metadata *_metadata, failure_fixture *se
 
 static __u8 long_key[KWQ_KEY_MAX];
 
-static int run_add_long_key(failure_fixture *self)
-{
-	return q_add_bytes(self->q, long_key, sizeof(long_key), 0, 0, 0);
-}
+RUN(add_long_key, q_add_bytes(self->q, long_key, sizeof(long_key), 0, 0, 0))
 
 /* Removes the key, so that the final check does not find it. */
 static int remove_long_key(failure_fixture *self)
@@ -246,17 +242,8 @@ static int run_get_long_key(failure_fixture *self)
 {
 	static __u8 key[KWQ_KEY_MAX];
 	static struct kwq_got got;
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(key),
-			.keys_len = sizeof(key),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(key), sizeof(key), 1,
+					   .flags = KWQ_GET_NONBLOCK);
 
 	return q_get_raw(self->q, &get);
 }
@@ -275,10 +262,7 @@ static void check_long_key_got(struct __test_metadata *_metadata, failure_fixtur
 			   sizeof(long_key)));
 }
 
-static int run_add_dirty(failure_fixture *self)
-{
-	return q_add(self->q, "out");
-}
+RUN(add_dirty, q_add(self->q, "out"))
 
 static void check_dirty(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
@@ -291,10 +275,7 @@ static void prepare_batch(failure_fixture *self)
 	poison(self->b->results, sizeof(self->b->results));
 }
 
-static int run_add_batch(failure_fixture *self)
-{
-	return batch_run(self->q, KWQ_IOC_ADD, self->b);
-}
+RUN(add_batch, batch_run(self->q, KWQ_IOC_ADD, self->b))
 
 /*
  * Counts the successful entries by their results. Only one step fails at a time: an
@@ -343,10 +324,7 @@ static void prepare_full(failure_fixture *self)
 	prepare_batch(self);
 }
 
-static int run_add_to_full(failure_fixture *self)
-{
-	return q_add(self->clocked, "a");
-}
+RUN(add_to_full, q_add(self->clocked, "a"))
 
 /* Q13: a refused add never reads as taken. */
 static void check_refused(struct __test_metadata *_metadata, failure_fixture *self, int ret)
@@ -355,10 +333,7 @@ static void check_refused(struct __test_metadata *_metadata, failure_fixture *se
 	check_stat(self->clocked, .ready = 1, .items = 1);
 }
 
-static int run_restore(failure_fixture *self)
-{
-	return q_restore(self->q, "a", .state = KWQ_IS_READY);
-}
+RUN(restore, q_restore(self->q, "a", .state = KWQ_IS_READY))
 
 static void prepare_restore(failure_fixture *self)
 {
@@ -371,25 +346,13 @@ static void prepare_restore(failure_fixture *self)
 	}
 }
 
-static int run_restore_batch(failure_fixture *self)
-{
-	return batch_run(self->q, KWQ_IOC_RESTORE, self->b);
-}
+RUN(restore_batch, batch_run(self->q, KWQ_IOC_RESTORE, self->b))
 
-static int run_add_too_late(failure_fixture *self)
-{
-	return q_add_wait(self->clocked, "a", 1);
-}
+RUN(add_too_late, q_add_wait(self->clocked, "a", 1))
 
-static int run_add_wait(failure_fixture *self)
-{
-	return q_add_wait(self->q, "a", KWQ_NO_DEADLINE);
-}
+RUN(add_wait, q_add_wait(self->q, "a", KWQ_NO_DEADLINE))
 
-static int run_add_batch_to_full(failure_fixture *self)
-{
-	return batch_run(self->clocked, KWQ_IOC_ADD, self->b);
-}
+RUN(add_batch_to_full, batch_run(self->clocked, KWQ_IOC_ADD, self->b))
 
 /* Q13: the same for a refused add of a batch. Poison is negative, too. */
 static void check_all_refused(struct __test_metadata *_metadata, failure_fixture *self, int ret)
@@ -406,26 +369,14 @@ static void prepare_ready(failure_fixture *self)
 	REQUIRE(batch_run(self->q, KWQ_IOC_ADD, self->b) == NR);
 }
 
-static int run_get(failure_fixture *self)
-{
-	return q_try_get(self->q, self->items);
-}
+RUN(get, q_try_get(self->q, self->items))
 
-static int run_get_batch(failure_fixture *self)
-{
-	return q_get_many(self->q, self->items, NR, KWQ_GET_NONBLOCK, 0);
-}
+RUN(get_batch, q_get_many(self->q, self->items, NR, KWQ_GET_NONBLOCK, 0))
 
-static int run_get_nothing(failure_fixture *self)
-{
-	return q_try_get(self->q, self->items);
-}
+RUN(get_nothing, q_try_get(self->q, self->items))
 
 /* The deadline has passed already, so only the request itself can fail. */
-static int run_get_too_late(failure_fixture *self)
-{
-	return q_get(self->q, self->items, 0, 1);
-}
+RUN(get_too_late, q_get(self->q, self->items, 0, 1))
 
 /* O2: checks the fetched items. The others keep their order and are not counted. */
 static void check_got(struct __test_metadata *_metadata, failure_fixture *self, int ret)
@@ -458,10 +409,7 @@ static void prepare_held(failure_fixture *self)
 	}
 }
 
-static int run_done_batch(failure_fixture *self)
-{
-	return batch_run(self->q, KWQ_IOC_DONE, self->b);
-}
+RUN(done_batch, batch_run(self->q, KWQ_IOC_DONE, self->b))
 
 static void check_done(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
@@ -471,30 +419,21 @@ static void check_done(struct __test_metadata *_metadata, failure_fixture *self,
 	check_counts(self->q, .adds = NR + 1, .gets = NR + 1, .dones = n);
 }
 
-static int run_done(failure_fixture *self)
-{
-	return q_done_key(self->out, "out");
-}
+RUN(done, q_done_key(self->out, "out"))
 
 static void check_out_done(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
 	EXPECT_EQ(ret < 0 ? KWQ_FINISHED : -ENOENT, q_done_key(self->out, "out"));
 }
 
-static int run_bury(failure_fixture *self)
-{
-	return q_done_key_with(self->out, "out", KWQ_DONE_DEAD);
-}
+RUN(bury, q_done_key_with(self->out, "out", KWQ_DONE_DEAD))
 
 static void check_buried(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
 	EXPECT_EQ(ret < 0 ? -ENOENT : KWQ_WAS_DEAD, q_drop(self->q, "out"));
 }
 
-static int run_give_back(failure_fixture *self)
-{
-	return q_done_key_with(self->out, "out", KWQ_DONE_RETURN);
-}
+RUN(give_back, q_done_key_with(self->out, "out", KWQ_DONE_RETURN))
 
 static void check_given_back(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
@@ -578,10 +517,7 @@ static void prepare_remove(failure_fixture *self)
 	}
 }
 
-static int run_remove_batch(failure_fixture *self)
-{
-	return batch_run(self->q, KWQ_IOC_REMOVE, self->b);
-}
+RUN(remove_batch, batch_run(self->q, KWQ_IOC_REMOVE, self->b))
 
 static void check_removed(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
@@ -590,25 +526,16 @@ static void check_removed(struct __test_metadata *_metadata, failure_fixture *se
 	check_stat(self->q, .ready = NR - n, .processing = 1, .items = NR + 1 - n);
 }
 
-static int run_remove(failure_fixture *self)
-{
-	return q_remove(self->q, "key0042");
-}
+RUN(remove, q_remove(self->q, "key0042"))
 
 static void check_one_removed(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
 	EXPECT_EQ(ret < 0 ? KWQ_WAS_READY : -ENOENT, q_remove(self->q, "key0042"));
 }
 
-static int run_len(failure_fixture *self)
-{
-	return q_len(self->q);
-}
+RUN(len, q_len(self->q))
 
-static int run_shutting_down(failure_fixture *self)
-{
-	return q_shutting_down(self->q);
-}
+RUN(shutting_down, q_shutting_down(self->q))
 
 /* For the last limiter the kernel allocates a table of pauses. */
 static const struct kwq_limiter some_limiters[] = {
@@ -682,20 +609,14 @@ static int run_look(failure_fixture *self)
 	return q_look(self->q, "key0042", &listed);
 }
 
-static int run_kick(failure_fixture *self)
-{
-	return q_kick(self->q, "key0042");
-}
+RUN(kick, q_kick(self->q, "key0042"))
 
 static void check_kicked(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
 	EXPECT_EQ(ret < 0 ? KWQ_WAS_DEAD : KWQ_WAS_READY, q_remove(self->q, "key0042"));
 }
 
-static int run_drop(failure_fixture *self)
-{
-	return q_drop(self->q, "key0042");
-}
+RUN(drop, q_drop(self->q, "key0042"))
 
 static void check_dropped(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
@@ -711,10 +632,7 @@ static void prepare_slow(failure_fixture *self)
 	REQUIRE(!q_configure(self->q, &config));
 }
 
-static int run_add_rate_limited(failure_fixture *self)
-{
-	return q_add_rate_limited(self->q, "a");
-}
+RUN(add_rate_limited, q_add_rate_limited(self->q, "a"))
 
 static void check_rate_limited(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
@@ -745,15 +663,9 @@ static void prepare_all_states(failure_fixture *self)
 	REQUIRE(q_add(self->q, "ready") == KWQ_ADDED);
 }
 
-static int run_shut_down(failure_fixture *self)
-{
-	return q_shut_down(self->q);
-}
+RUN(shut_down, q_shut_down(self->q))
 
-static int run_drain(failure_fixture *self)
-{
-	return q_drain(self->q, 1);
-}
+RUN(drain, q_drain(self->q, 1))
 
 static void check_shut_down(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
@@ -764,10 +676,7 @@ static void check_shut_down(struct __test_metadata *_metadata, failure_fixture *
 		   .items = 2 + (failed ? NR : 0), .state = failed ? 0 : KWQ_STATE_SHUT_DOWN);
 }
 
-static int run_forget_batch(failure_fixture *self)
-{
-	return batch_run(self->q, KWQ_IOC_FORGET, self->b);
-}
+RUN(forget_batch, batch_run(self->q, KWQ_IOC_FORGET, self->b))
 
 static void check_forgotten(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
@@ -780,25 +689,16 @@ static void check_forgotten(struct __test_metadata *_metadata, failure_fixture *
 	}
 }
 
-static int run_requeues_batch(failure_fixture *self)
-{
-	return batch_run(self->q, KWQ_IOC_REQUEUES, self->b);
-}
+RUN(requeues_batch, batch_run(self->q, KWQ_IOC_REQUEUES, self->b))
 
-static int run_forget(failure_fixture *self)
-{
-	return q_forget(self->q, "key0042");
-}
+RUN(forget, q_forget(self->q, "key0042"))
 
 static void check_one_forgotten(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
 	EXPECT_EQ(ret < 0 ? 1 : 0, q_requeues(self->q, "key0042"));
 }
 
-static int run_requeues(failure_fixture *self)
-{
-	return q_requeues(self->q, "key0042");
-}
+RUN(requeues, q_requeues(self->q, "key0042"))
 
 static void prepare_clock(failure_fixture *self)
 {
@@ -807,30 +707,21 @@ static void prepare_clock(failure_fixture *self)
 	REQUIRE(q_add_at(self->clocked, "a", 2) == KWQ_WAITING);
 }
 
-static int run_advance(failure_fixture *self)
-{
-	return q_advance(self->clocked, 2);
-}
+RUN(advance, q_advance(self->clocked, 2))
 
 static void check_advanced(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
 	EXPECT_EQ(ret < 0 ? KWQ_WAS_WAITING : KWQ_WAS_READY, q_remove(self->clocked, "a"));
 }
 
-static int run_pause(failure_fixture *self)
-{
-	return q_pause(self->q);
-}
+RUN(pause, q_pause(self->q))
 
 static void prepare_pause(failure_fixture *self)
 {
 	REQUIRE(!q_pause(self->q));
 }
 
-static int run_resume(failure_fixture *self)
-{
-	return q_resume(self->q);
-}
+RUN(resume, q_resume(self->q))
 
 static __u32 state_of(failure_fixture *self)
 {
@@ -850,10 +741,7 @@ static void check_resumed(struct __test_metadata *_metadata, failure_fixture *se
 	EXPECT_EQ(ret < 0 ? KWQ_STATE_PAUSED : 0, state_of(self));
 }
 
-static int run_term(failure_fixture *self)
-{
-	return q_term(self->q, 1);
-}
+RUN(term, q_term(self->q, 1))
 
 static void check_term(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
@@ -1031,15 +919,9 @@ static int add_value(failure_fixture *self, const void *key, __u32 key_len, __u3
 }
 
 /* kvmalloc() has another way for more than a page. */
-static int run_add_short_value(failure_fixture *self)
-{
-	return add_value(self, "a", 1, 100);
-}
+RUN(add_short_value, add_value(self, "a", 1, 100))
 
-static int run_add_value(failure_fixture *self)
-{
-	return add_value(self, "a", 1, sizeof(long_value));
-}
+RUN(add_value, add_value(self, "a", 1, sizeof(long_value)))
 
 /* Q18 */
 static void check_value(struct __test_metadata *_metadata, failure_fixture *self, int ret)
@@ -1113,10 +995,7 @@ static void prepare_leases(failure_fixture *self)
 	REQUIRE(!q_advance(self->clocked, LEASE - 1));
 }
 
-static int run_extend_batch(failure_fixture *self)
-{
-	return batch_run(self->clocked, KWQ_IOC_EXTEND, self->b);
-}
+RUN(extend_batch, batch_run(self->clocked, KWQ_IOC_EXTEND, self->b))
 
 static void check_extended(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
@@ -1126,10 +1005,7 @@ static void check_extended(struct __test_metadata *_metadata, failure_fixture *s
 	check_stat(self->clocked, .ready = NR - n, .processing = n, .items = NR);
 }
 
-static int run_extend(failure_fixture *self)
-{
-	return q_extend_key(self->clocked, self->items[0].key);
-}
+RUN(extend, q_extend_key(self->clocked, self->items[0].key))
 
 static void check_one_extended(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
@@ -1214,10 +1090,7 @@ static void check_board(struct __test_metadata *_metadata, failure_fixture *self
 	close(fd);
 }
 
-static int run_tell(failure_fixture *self)
-{
-	return q_tell(self->q, 7);
-}
+RUN(tell, q_tell(self->q, 7))
 
 static void check_told(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
@@ -1269,15 +1142,9 @@ static void check_handles(struct __test_metadata *_metadata, failure_fixture *se
 	EXPECT_EQ(self->before.handles, stat.handles);
 }
 
-static int run_add_to_outbox(failure_fixture *self)
-{
-	return q_add(self->clocked, "a");
-}
+RUN(add_to_outbox, q_add(self->clocked, "a"))
 
-static int run_grant(failure_fixture *self)
-{
-	return q_grant(self->clocked, "key", 7);
-}
+RUN(grant, q_grant(self->clocked, "key", 7))
 
 static void check_token(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
@@ -1291,10 +1158,7 @@ static void check_token(struct __test_metadata *_metadata, failure_fixture *self
 	EXPECT_EQ(7, listed.item.token);
 }
 
-static int run_revoke(failure_fixture *self)
-{
-	return q_revoke(self->q, "out");
-}
+RUN(revoke, q_revoke(self->q, "out"))
 
 static void check_revoked(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
@@ -1343,10 +1207,7 @@ static void check_unread(struct __test_metadata *_metadata, failure_fixture *sel
 	EXPECT_EQ(NR, read_changes(self));
 }
 
-static int run_sync(failure_fixture *self)
-{
-	return q_sync_until(self->clocked, 1);
-}
+RUN(sync, q_sync_until(self->clocked, 1))
 
 /* Each request has a row here; another test checks that. */
 static const struct action actions[] = {

@@ -975,70 +975,6 @@ TEST_F(grants, remove_that_depends_on_a_change)
 	check_stat(self->outbox, .items = 1);
 }
 
-/* Before its first CHANGES a follower knows the items by a list. */
-TEST_F(grants, remove_after_a_list)
-{
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
-	ASSERT_EQ(0, q_follow(self->outbox, &self->r.after));
-	ASSERT_EQ(KWQ_COALESCED, q_add_priority(self->q, "b", 1));
-	ASSERT_EQ(1, q_look(self->outbox, "a", self->read));
-	EXPECT_EQ(KWQ_WAS_READY, q_remove_unchanged(self->outbox, "a",
-						    self->read[0].item.change));
-	/* It was listed after a change that was not read, and others may follow unnoticed. */
-	ASSERT_EQ(1, q_look(self->outbox, "b", self->read));
-	ASSERT_EQ(KWQ_COALESCED, q_add_priority(self->q, "b", 2));
-	EXPECT_EQ(-ESTALE, q_remove_unchanged(self->outbox, "b", self->read[0].item.change));
-}
-
-/* Reads one item of the queue, and returns the number of its change. */
-static __u64 read_one_of_queue(grants_fixture *self, __u32 state)
-{
-	struct kwq_listed *listed = &self->read[0].item;
-
-	REQUIRE(q_changes(self->q, &self->main_r, self->read, 8, KWQ_CHANGES_NONBLOCK, 0) == 1);
-	REQUIRE(!strcmp(self->read[0].key, "a") && listed->state == state);
-	return listed->change;
-}
-
-/* Q11: a forget of a key goes to the outbox. So only a remove makes the queue forget it. */
-TEST_F(grants, remove_of_a_remembered_key)
-{
-	static const __u32 flags[] = { 0, KWQ_REMOVE_REVOKE, KWQ_REMOVE_UNCHANGED,
-				       KWQ_REMOVE_UNCHANGED | KWQ_REMOVE_REVOKE };
-	struct kwq_stat before, after;
-	__u64 change;
-
-	follow_both(self);
-	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
-		bool unchanged = flags[i] & KWQ_REMOVE_UNCHANGED;
-
-		ASSERT_EQ(KWQ_RESTORED, q_restore(self->q, "a", .state = KWQ_IS_REMEMBERED,
-						  .requeues = 3));
-		EXPECT_EQ(0, q_forget(self->q, "a"));
-		EXPECT_EQ(-ESTALE, q_remove_unchanged(self->q, "a", ~0ULL));
-		change = read_one_of_queue(self, KWQ_IS_REMEMBERED);
-		before = stat_of(self->q);
-		EXPECT_EQ(1, before.remembered);
-		EXPECT_EQ(-ESTALE, q_remove_unchanged(self->q, "a", change - 1));
-		EXPECT_EQ(-ENOENT, q_drop(self->q, "a"));
-		EXPECT_EQ(-ENOENT, remove_raw(self->q, "a", KWQ_REMOVE_UNCHANGED | KWQ_REMOVE_DEAD,
-					      change));
-		after = stat_of(self->q);
-		EXPECT_TRUE(same_stat(&before, &after));
-		EXPECT_EQ(KWQ_WAS_REMEMBERED,
-			  remove_raw(self->q, "a", flags[i], unchanged ? change : 0));
-		EXPECT_EQ(0, stat_of(self->q).remembered);
-		EXPECT_EQ(-ENOENT, remove_raw(self->q, "a", flags[i], unchanged ? ~0ULL : 0));
-		/* N8 */
-		EXPECT_LT(change, read_one_of_queue(self, 0));
-		EXPECT_EQ(-EAGAIN, q_changes(self->q, &self->main_r, self->read, 8,
-					     KWQ_CHANGES_NONBLOCK, 0));
-	}
-	check_stat(self->q, .items = 0);
-	check_counts(self->q, .adds = 0, .removed = 0);
-}
-
 /* The holder of an item learns that it was revoked, and nobody else. */
 TEST_F(grants, revoke)
 {
@@ -1113,26 +1049,6 @@ TEST_F(grants, failed_extend_keeps_the_news)
 	EXPECT_EQ(0, poll_now(self->q, POLLPRI));
 }
 
-/* Another loss of an item is no news for the holder: it knows. */
-TEST_F(grants, other_ends_are_no_losses)
-{
-	struct item item;
-
-	for (int i = 0; i < 3; i++) {
-		ASSERT_EQ(KWQ_RESTORED, q_grant(self->q, "a", 1));
-		ASSERT_EQ(1, q_try_get(self->q, &item));
-		if (i == 1)
-			EXPECT_EQ(KWQ_WAS_PROCESSING, q_remove(self->q, "a"));
-		EXPECT_EQ(i == 2 ? KWQ_BURIED : KWQ_FINISHED,
-			  q_done_with(self->q, item.ticket, i == 2 ? KWQ_DONE_DEAD : 0));
-		EXPECT_EQ(0, poll_now(self->q, POLLPRI));
-	}
-	EXPECT_EQ(KWQ_WAS_DEAD, q_revoke(self->q, "a"));
-	ASSERT_EQ(KWQ_RESTORED, q_grant(self->q, "a", 1));
-	EXPECT_EQ(KWQ_WAS_READY, q_revoke(self->q, "a"));
-	EXPECT_EQ(0, poll_now(self->q, POLLPRI));
-}
-
 /* A revoked key is another worker's, while the first one still runs. */
 /* O3: only an EXTEND that was carried out tells what was lost. */
 TEST_F(grants, losses_are_told_until_an_extend_succeeds)
@@ -1159,61 +1075,6 @@ TEST_F(grants, losses_are_told_until_an_extend_succeeds)
 	EXPECT_EQ(0, poll_now(x, POLLPRI));
 	close(x);
 	munmap(hole, page);
-}
-
-TEST_F(grants, revoked_key_is_granted_again)
-{
-	int x = q_reopen(self->q), y = q_reopen(self->q);
-	struct item first, second;
-	__u64 token;
-
-	ASSERT_EQ(KWQ_RESTORED, q_grant(self->q, "a", 1));
-	ASSERT_EQ(1, q_get_token(x, &first, &token, KWQ_GET_NONBLOCK, 0));
-	EXPECT_EQ(KWQ_DIRTIED, q_grant(self->q, "a", 2));
-	EXPECT_EQ(KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY, q_revoke(self->q, "a"));
-	check_stat(self->q, .items = 0);
-	ASSERT_EQ(KWQ_RESTORED, q_grant(self->q, "a", 3));
-	ASSERT_EQ(1, q_get_token(y, &second, &token, KWQ_GET_NONBLOCK, 0));
-	EXPECT_EQ(3, token);
-	EXPECT_EQ(0, second.abandoned);
-	EXPECT_EQ(-ESTALE, q_done(x, first.ticket));
-	EXPECT_EQ(-EPERM, q_done_key(x, "a"));
-	EXPECT_EQ(KWQ_FINISHED, q_done(y, second.ticket));
-	close(x);
-	close(y);
-}
-
-TEST_F(grants, end_of_a_lease)
-{
-	int q = new_lease_queue(self->dev, KWQ_CLOCK_ID_MANUAL, 10), x = q_reopen(q), level, edge;
-	struct item a, b;
-
-	level = epoll_on(x, EPOLLPRI);
-	edge = epoll_on(x, EPOLLPRI | EPOLLET);
-	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
-	ASSERT_EQ(1, q_try_get(x, &a));
-	ASSERT_EQ(0, q_advance(q, 5));
-	ASSERT_EQ(KWQ_ADDED, q_add(q, "b"));
-	ASSERT_EQ(1, q_try_get(q, &b));
-	ASSERT_EQ(0, q_advance(q, 5));
-	EXPECT_EQ(EPOLLPRI, epoll_now(level));
-	EXPECT_EQ(EPOLLPRI, epoll_now(edge));
-	EXPECT_EQ(0, epoll_now(edge));
-	EXPECT_EQ(0, poll_now(q, POLLPRI));
-	EXPECT_EQ(-ESTALE, q_extend(x, a.ticket));
-	EXPECT_EQ(0, epoll_now(level));
-	ASSERT_EQ(0, q_advance(q, 5));
-	EXPECT_EQ(POLLPRI, poll_now(q, POLLPRI));
-	EXPECT_EQ(0, epoll_now(level));
-	/* A key that it gets again is a new hand-out, and the news remains. */
-	ASSERT_EQ(1, q_try_get(q, &a));
-	EXPECT_EQ(POLLPRI, poll_now(q, POLLPRI));
-	EXPECT_EQ(0, q_extend(q, a.ticket));
-	EXPECT_EQ(0, poll_now(q, POLLPRI));
-	close(level);
-	close(edge);
-	close(x);
-	close(q);
 }
 
 /* Everything at once */

@@ -144,32 +144,6 @@ static bool is_readable(int q)
 	return poll(&entry, 1, 0) == 1 && entry.revents & POLLIN;
 }
 
-TEST_F(groups, take_turns)
-{
-	int q = create_with(self->dev, KWQ_CREATE_GROUPS, 0, 0);
-
-	ASSERT_LE(0, q);
-	EXPECT_EQ(KWQ_ADDED, add(q, "a1", "a"));
-	EXPECT_EQ(KWQ_ADDED, add(q, "a2", "a"));
-	EXPECT_EQ(KWQ_ADDED, add(q, "a3", "a"));
-	EXPECT_EQ(KWQ_ADDED, add(q, "b1", "b"));
-	EXPECT_EQ(KWQ_ADDED, q_add(q, "c1"));
-	EXPECT_EQ(KWQ_ADDED, add(q, "c2", ""));
-	EXPECT_EQ(KWQ_ADDED, add_with(q, "b2", "b", (struct kwq_add_entry){
-		.flags = KWQ_ADD_PRIORITY,
-		.priority = 3,
-	}));
-	EXPECT_STAT(q, 2, 0, 7);
-	EXPECT_GOT(q, "b2", "b");
-	EXPECT_GOT(q, "a1", "a");
-	EXPECT_GOT(q, "c1", "");
-	EXPECT_GOT(q, "b1", "b");
-	EXPECT_GOT(q, "a2", "a");
-	EXPECT_GOT(q, "c2", "");
-	EXPECT_GOT(q, "a3", "a");
-	close(q);
-}
-
 TEST_F(groups, limit_holds_across_handles)
 {
 	int other = q_reopen(self->q);
@@ -232,34 +206,6 @@ TEST_F(groups, done_and_get)
 	EXPECT_EQ(-EAGAIN, request(self->q, KWQ_IOC_GET, &args));
 	EXPECT_EQ(KWQ_FINISHED, result);
 	EXPECT_STAT(self->q, 0, 0, 0);
-}
-
-/* Many items in one call, and not more of a group than its limit. */
-TEST_F(groups, batch_stays_within_the_limit)
-{
-	struct kwq_got got[8];
-	char keys[64];
-	struct kwq_get_args args = {
-		.size = sizeof(args),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(got),
-			.keys = user_ptr(keys),
-			.keys_len = sizeof(keys),
-			.nr = 8,
-			.entry_size = sizeof(got[0]),
-		},
-	};
-
-	add(self->q, "a1", "a");
-	add(self->q, "a2", "a");
-	add(self->q, "b1", "b");
-	add(self->q, "b2", "b");
-	add(self->q, "c1", "");
-	add(self->q, "c2", "");
-	EXPECT_EQ(4, request(self->q, KWQ_IOC_GET, &args));
-	EXPECT_EQ(0, memcmp(keys, "a1b1c1c2", 8));
-	EXPECT_STAT(self->q, 2, 2, 2);
 }
 
 TEST_F(groups, killed_worker_frees_its_place)
@@ -370,49 +316,6 @@ TEST_F(groups, workers_share_them)
 		EXPECT_LE(counts->most[i], LIMIT);
 	EXPECT_STAT(q, 0, 0, 0);
 	close(q);
-}
-
-/* Q8 */
-TEST_F(groups, shut_down_hands_out_blocked_items)
-{
-	int other = q_reopen(self->q);
-	struct kwq_got_extra extra;
-	struct kwq_got got;
-	__u64 ticket;
-
-	ASSERT_LE(0, other);
-	add(self->q, "a1", "a");
-	add(self->q, "a2", "a");
-	ticket = EXPECT_GOT(self->q, "a1", "a");
-	EXPECT_EQ(0, q_shut_down(self->q));
-	EXPECT_EQ(-ESHUTDOWN, add(self->q, "a3", "a"));
-	/* The holder might wait for itself. Another handle waits for it. */
-	EXPECT_EQ(-ESHUTDOWN, get_into(self->q, &got, &extra, self->room, ROOM));
-	EXPECT_EQ(-EAGAIN, get_into(other, &got, &extra, self->room, ROOM));
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, ticket));
-	ticket = EXPECT_GOT(other, "a2", "a");
-	EXPECT_EQ(KWQ_FINISHED, q_done(other, ticket));
-	EXPECT_EQ(-ESHUTDOWN, get_into(other, &got, &extra, self->room, ROOM));
-	close(other);
-}
-
-TEST_F(groups, add_moves_its_key)
-{
-	__u64 ticket;
-
-	EXPECT_EQ(KWQ_ADDED, add(self->q, "a1", "a"));
-	EXPECT_EQ(KWQ_COALESCED, add(self->q, "a1", "a longer name"));
-	EXPECT_EQ(KWQ_COALESCED, q_add(self->q, "a1"));
-	ticket = EXPECT_GOT(self->q, "a1", "a longer name");
-	EXPECT_EQ(KWQ_DIRTIED, add(self->q, "a1", "b"));
-	EXPECT_STAT(self->q, 2, 0, 0);
-	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, ticket));
-	EXPECT_STAT(self->q, 1, 0, 1);
-	ticket = EXPECT_GOT(self->q, "a1", "b");
-	EXPECT_EQ(KWQ_DIRTIED, add(self->q, "a1", ""));
-	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, ticket));
-	EXPECT_STAT(self->q, 0, 0, 1);
-	EXPECT_GOT(self->q, "a1", "");
 }
 
 /* A group may have any bytes, and comes with a value. */

@@ -193,17 +193,8 @@ static int get_next(struct life *me, struct item *items, int nr_done, int nr)
 	static struct batch b;
 	struct kwq_got got[MOST];
 	char keys[MOST * KEY_ROOM], *key = keys;
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.deadline = KWQ_NO_DEADLINE,
-		.get = {
-			.entries = user_ptr(got),
-			.keys = user_ptr(keys),
-			.keys_len = sizeof(keys),
-			.nr = nr,
-			.entry_size = sizeof(*got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(got, user_ptr(keys), sizeof(keys), nr,
+					   .deadline = KWQ_NO_DEADLINE);
 	int ret;
 
 	batch_begin(&b);

@@ -144,6 +144,19 @@ static inline __u64 user_ptr(const void *p)
 	return (uintptr_t)p;
 }
 
+/* Arguments of a get: into @nr_ entries, with keys at that address. Other members follow. */
+#define GET_ARGS(entries_, keys_, keys_len_, nr_, ...) {			\
+	.size = sizeof(struct kwq_get_args),					\
+	.get = {								\
+		.entries = user_ptr(entries_),					\
+		.keys = keys_,							\
+		.keys_len = keys_len_,						\
+		.nr = nr_,							\
+		.entry_size = sizeof(*(entries_)),				\
+	},									\
+	__VA_ARGS__								\
+}
+
 static inline void poison(void *p, size_t n)
 {
 	memset(p, POISON, n);
@@ -1316,18 +1329,8 @@ static inline int q_get_many(int q, struct item *items, unsigned int nr, __u32 f
 	size_t got_size = nr * sizeof(struct kwq_got), room = nr * KEY_ROOM, used = 0;
 	struct kwq_got *got = malloc(got_size + GUARD);
 	__u8 *keys = malloc(room + GUARD);
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = flags,
-		.deadline = deadline,
-		.get = {
-			.entries = user_ptr(got),
-			.keys = user_ptr(keys),
-			.keys_len = room,
-			.nr = nr,
-			.entry_size = sizeof(*got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(got, user_ptr(keys), room, nr, .flags = flags,
+					   .deadline = deadline);
 	int ret, n;
 
 	REQUIRE(got && keys);
@@ -1952,5 +1955,57 @@ static inline void enter_time_namespace(int seconds)
 	REQUIRE(fd >= 0 && !setns(fd, CLONE_NEWTIME));
 	close(fd);
 }
+
+#ifndef KWQ_NO_HARNESS
+
+/* The fixture of most tests: a queue. @make_queue has the device as self->dev. */
+#define QUEUE_FIXTURE(name, make_queue)						\
+FIXTURE(name)									\
+{										\
+	int dev;								\
+	int q;									\
+};										\
+										\
+FIXTURE_SETUP(name)								\
+{										\
+	self->dev = open_device();						\
+	ASSERT_LE(0, self->dev);						\
+	self->q = make_queue;							\
+	ASSERT_LE(0, self->q);							\
+}										\
+										\
+FIXTURE_TEARDOWN(name)								\
+{										\
+	close(self->q);								\
+	close(self->dev);							\
+}
+
+/* The same with a second handle of the queue. */
+#define TWO_HANDLES_FIXTURE(name, make_queue)					\
+FIXTURE(name)									\
+{										\
+	int dev;								\
+	int q;									\
+	int other;								\
+};										\
+										\
+FIXTURE_SETUP(name)								\
+{										\
+	self->dev = open_device();						\
+	ASSERT_LE(0, self->dev);						\
+	self->q = make_queue;							\
+	ASSERT_LE(0, self->q);							\
+	self->other = q_reopen(self->q);					\
+	ASSERT_LE(0, self->other);						\
+}										\
+										\
+FIXTURE_TEARDOWN(name)								\
+{										\
+	close(self->other);							\
+	close(self->q);								\
+	close(self->dev);							\
+}
+
+#endif /* KWQ_NO_HARNESS */
 
 #endif /* KWQ_TEST_H */

@@ -74,22 +74,6 @@ TEST_F(lease, lost_when_it_is_over)
 	check_counts(self->q, .adds = 1, .gets = 2, .dones = 1, .abandoned = 1);
 }
 
-TEST_F(lease, extended)
-{
-	struct item item;
-
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_next(self->x, &item, "a");
-	for (int i = 0; i < 3; i++) {
-		ASSERT_EQ(0, q_advance(self->q, LEASE - 1));
-		EXPECT_EQ(0, i & 1 ? q_extend_key(self->x, "a") :
-				     q_extend(self->x, item.ticket));
-	}
-	ASSERT_EQ(0, q_advance(self->q, LEASE - 1));
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->x, item.ticket));
-	EXPECT_EQ(0, stat_of(self->q).expired);
-}
-
 /* Q13: each entry has its own result. */
 TEST_F(lease, extended_in_a_batch)
 {
@@ -194,17 +178,8 @@ TEST_F(lease, ends_with_a_fault)
 {
 	__u8 *edge = user_edge(1);
 	struct kwq_got got;
-	const struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(edge),
-			.keys_len = KEY_ROOM,
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	const struct kwq_get_args get = GET_ARGS(&got, user_ptr(edge), KEY_ROOM, 1,
+						 .flags = KWQ_GET_NONBLOCK);
 
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 	EXPECT_EQ(-EFAULT, request(self->x, KWQ_IOC_GET, &get));
@@ -234,26 +209,6 @@ TEST_F(lease, end_wakes_poll_and_get)
 	EXPECT_EQ(2, getter.item.abandoned);
 	EXPECT_EQ(-ESTALE, q_done(self->x, late.ticket));
 	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, getter.item.ticket));
-}
-
-/* Q8 Q9: a drain waits for an item that was taken back, but not for leases. */
-TEST_F(lease, ends_in_a_drain)
-{
-	struct sleeper drain;
-	struct item late, item;
-
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_next(self->x, &late, "a");
-	start_drain(&drain, self->q);
-	ASSERT_EQ(0, q_advance(self->q, LEASE));
-	expect_next(self->q, &item, "a");
-	EXPECT_FALSE(atomic_load(&drain.ended));
-	EXPECT_EQ(-ESTALE, q_done(self->x, late.ticket));
-	EXPECT_FALSE(atomic_load(&drain.ended));
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
-	EXPECT_EQ(0, sleeper_join(&drain));
-	ASSERT_EQ(0, q_advance(self->q, LEASE));
-	EXPECT_EQ(1, stat_of(self->q).expired);
 }
 
 /* Gets an item, reports it, and finishes it too late, on request. */
@@ -311,46 +266,6 @@ TEST_F(lease, of_a_worker_that_is_stopped)
 	after = stat_of(q);
 	after.handles = before.handles;
 	EXPECT_TRUE(same_stat(&before, &after));
-	close(q);
-}
-
-/*
- * L12: an item that was taken back twice is dead. Uses the timer and the machine's
- * clock.
- */
-TEST_F(lease, dead_after_two)
-{
-	struct kwq_config config = { .size = sizeof(config), .dead_after_lost = 2 };
-	int q = new_lease_queue(self->dev, CLOCK_MONOTONIC, MSEC);
-	struct kwq_stat stat;
-	struct item item;
-	struct listed_item dead;
-
-	ASSERT_LE(0, q);
-	ASSERT_EQ(0, q_configure(q, &config));
-	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
-	ASSERT_EQ(1, q_get(q, &item, 0, KWQ_NO_DEADLINE));
-	ASSERT_EQ(1, q_get(q, &item, 0, KWQ_NO_DEADLINE));
-	EXPECT_EQ(1, item.abandoned);
-	do {
-		stat = stat_of(q);
-	} while (!stat.dead);
-	EXPECT_EQ(-ESTALE, q_done(q, item.ticket));
-	EXPECT_EQ(2, stat.expired);
-	EXPECT_EQ(1, stat.died);
-	check_stat(q, .items = 1);
-	ASSERT_EQ(1, q_dead(q, &dead, 1));
-	EXPECT_STREQ("a", dead.key);
-
-	/* O1, Q8: after a shut down the item is dropped, and nothing is left to wait
-	 * for.
-	 */
-	config.dead_after_lost = 1;
-	ASSERT_EQ(0, q_configure(q, &config));
-	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
-	ASSERT_EQ(1, q_get(q, &item, 0, KWQ_NO_DEADLINE));
-	EXPECT_EQ(0, q_drain(q, KWQ_NO_DEADLINE));
-	check_stat(q, .items = 0, .state = KWQ_STATE_SHUT_DOWN);
 	close(q);
 }
 
@@ -448,68 +363,6 @@ TEST_F(lease, done_races_with_its_end)
 	EXPECT_EQ(stat.expired, stat.abandoned);
 	EXPECT_EQ(0, stat.items);
 	close(race.q);
-}
-
-#define NR_KEPT	20000
-
-/* Takes all ready items, again and again. */
-static int takes_all(struct peer *parent, void *arg)
-{
-	static struct kwq_got got[KWQ_BATCH_MAX];
-	static __u8 keys[8 * KWQ_BATCH_MAX];
-	const struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(got),
-			.keys = user_ptr(keys),
-			.keys_len = sizeof(keys),
-			.nr = KWQ_BATCH_MAX,
-			.entry_size = sizeof(*got),
-		},
-	};
-	int q = q_reopen(*(int *)arg);
-
-	REQUIRE(q >= 0);
-	say(parent, 1);
-	for (;;)
-		request(q, KWQ_IOC_GET, &get);
-}
-
-static int advances(struct peer *parent, void *arg)
-{
-	say(parent, 1);
-	while (!q_advance(*(int *)arg, 1))
-		;
-	return 1;
-}
-
-/*
- * O6: at the end of the clock each lease expires at once. While takers keep taking
- * items, there is always more to take back. The process that does it can still be
- * killed.
- */
-TEST_F(lease, none_holds_at_the_end_of_time)
-{
-	struct peer takers[4], advancer;
-	char key[16];
-
-	ASSERT_EQ(0, q_advance(self->q, TIME_MAX));
-	for (int i = 0; i < NR_KEPT; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		ASSERT_EQ(KWQ_ADDED, q_add(self->q, key));
-	}
-	for (int i = 0; i < ARRAY_SIZE(takers); i++) {
-		start_peer(&takers[i], takes_all, &self->q);
-		ASSERT_EQ(1, hear(&takers[i]));
-	}
-	start_peer(&advancer, advances, &self->q);
-	ASSERT_EQ(1, hear(&advancer));
-	while (stat_of(self->q).expired < NR_KEPT)
-		sched_yield();
-	EXPECT_EQ(-SIGKILL, kill_peer(&advancer));
-	for (int i = 0; i < ARRAY_SIZE(takers); i++)
-		EXPECT_EQ(-SIGKILL, kill_peer(&takers[i]));
 }
 
 TEST_HARNESS_MAIN

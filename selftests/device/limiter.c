@@ -99,43 +99,6 @@ TEST_F(limiter, exponential)
 	expect_delay(self->q, "one", 1 * MSEC);
 }
 
-/* L2: after 1,000 failures, when 2^1000 exceeds all numbers, the delay is the cap. */
-TEST_F(limiter, exponential_at_its_cap)
-{
-	static const struct {
-		__u64 base;
-		__u64 max;
-	} cases[] = {
-		{ MSEC, 1000 * SEC },
-		{ 60 * SEC, 24 * HOUR },
-		{ 1, 1 },
-		{ 1, TIME_MAX },
-		{ TIME_MAX, TIME_MAX },
-	};
-	struct batch *b = new_batch();
-
-	for (int i = 0; i < ARRAY_SIZE(cases); i++) {
-		const struct kwq_limiter one[] = { EXPONENTIAL(cases[i].base, cases[i].max) };
-		const struct kwq_config config = config_of(one);
-		int q = new_manual_queue(self->dev, &config);
-
-		ASSERT_LE(0, q);
-		b->nr = 0;
-		b->keys_len = 0;
-		for (int n = 0; n < 1000; n++)
-			batch_add_with(b, "a", KWQ_ADD_RATE_LIMITED | KWQ_ADD_LATER, 0, 0);
-		ASSERT_EQ(1000, batch_run(q, KWQ_IOC_ADD, b));
-		EXPECT_EQ(KWQ_WAITING, b->results[0]);
-		EXPECT_EQ(KWQ_COALESCED, b->results[999]);
-		EXPECT_EQ(1000, q_requeues(q, "a"));
-		expect_due(q, "a", cases[i].max);
-		if (cases[i].max != TIME_MAX)
-			expect_delay(q, "a", cases[i].max);
-		close(q);
-	}
-	free(b);
-}
-
 /* L3: client-go's TestItemFastSlowRateLimiter. */
 TEST_F(limiter, fast_slow)
 {
@@ -152,20 +115,6 @@ TEST_F(limiter, fast_slow)
 	EXPECT_EQ(2, q_requeues(self->q, "two"));
 	EXPECT_EQ(5, q_forget(self->q, "one"));
 	expect_delay(self->q, "one", 5 * MSEC);
-}
-
-/* L3: slow from the first failure on, and no delay at all. */
-TEST_F(limiter, fast_slow_ends)
-{
-	static const struct kwq_limiter slow[] = { FAST_SLOW(MSEC, SEC, 0) };
-	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, SEC, 2) };
-	const struct kwq_config config = config_of(at_once);
-
-	limit(self, config_of(slow));
-	expect_delay(self->q, "a", SEC);
-	ASSERT_EQ(0, q_configure(self->q, &config));
-	expect_delay(self->q, "a", 0);
-	expect_delay(self->q, "a", SEC);
 }
 
 /* L4: a free burst, then one token per 100 ms. An idle bucket fills up to its size. */
@@ -194,27 +143,6 @@ TEST_F(limiter, bucket)
 	expect_take(self->q, "a");
 	expect_take(self->q, "b");
 	expect_due(self->q, "c", HOUR + 100 * MSEC);
-}
-
-/*
- * L4: a third of a second is not a whole number of nanoseconds, but three of them are
- * one second.
- */
-TEST_F(limiter, bucket_does_not_drift)
-{
-	static const struct kwq_limiter bucket[] = { BUCKET(3, SEC, 1) };
-	char key[16];
-
-	limit(self, config_of(bucket));
-	for (int i = 0; i < 300; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		EXPECT_EQ(i ? KWQ_WAITING : KWQ_ADDED, q_add_rate_limited(self->q, key));
-	}
-	expect_take(self->q, "0");
-	for (int i = 1; i < 300; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		expect_due(self->q, key, i * SEC / 3);
-	}
 }
 
 /* L7: the longer delay of the two, for no configuration and for one without limiters. */
@@ -257,53 +185,6 @@ TEST_F(limiter, default_limiters)
 	}
 }
 
-/* L5: client-go's TestMaxOfRateLimiter, and a case in which the limiters take turns. */
-TEST_F(limiter, longest_of)
-{
-	static const struct kwq_limiter both[] = {
-		FAST_SLOW(5 * MSEC, 3 * SEC, 3), EXPONENTIAL(MSEC, SEC),
-	};
-	static const struct kwq_limiter turns[] = {
-		EXPONENTIAL(MSEC, SEC), FAST_SLOW(5 * MSEC, 100 * MSEC, 4),
-	};
-	/* 1 2 4 8 16 32 64 128 256 512 1000 and 5 5 5 5 100 ...: the longer of each
-	 * pair.
-	 */
-	static const __u64 table[] = { 5, 5, 5, 8, 100, 100, 100, 128, 256, 512, 1000, 1000 };
-	const struct kwq_config config = config_of(turns);
-
-	limit(self, config_of(both));
-	for (int i = 0; i < 3; i++)
-		expect_delay(self->q, "one", 5 * MSEC);
-	expect_delay(self->q, "one", 3 * SEC);
-	expect_delay(self->q, "one", 3 * SEC);
-	EXPECT_EQ(5, q_requeues(self->q, "one"));
-	EXPECT_EQ(5, q_forget(self->q, "one"));
-	expect_delay(self->q, "one", 5 * MSEC);
-
-	ASSERT_EQ(0, q_configure(self->q, &config));
-	for (int i = 0; i < ARRAY_SIZE(table); i++)
-		expect_delay(self->q, "two", table[i] * MSEC);
-	EXPECT_EQ(ARRAY_SIZE(table), q_requeues(self->q, "two"));
-}
-
-/* L5: a bucket spends its token even if another limiter has the longest delay. */
-TEST_F(limiter, every_one_is_asked)
-{
-	static const struct kwq_limiter both[] = {
-		FAST_SLOW(150 * MSEC, 150 * MSEC, 0), BUCKET(10, SEC, 1),
-	};
-
-	limit(self, config_of(both));
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "b"));
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "c"));
-	EXPECT_EQ(0, q_advance(self->q, 150 * MSEC));
-	expect_take(self->q, "a");
-	expect_take(self->q, "b");
-	expect_due(self->q, "c", 200 * MSEC);
-}
-
 /* L5: the largest number of limiters. */
 TEST_F(limiter, eight_limiters)
 {
@@ -314,34 +195,6 @@ TEST_F(limiter, eight_limiters)
 	limit(self, config_of(eight));
 	expect_delay(self->q, "a", KWQ_LIMITERS_MAX - 1);
 	expect_delay(self->q, "a", KWQ_LIMITERS_MAX + 9);
-}
-
-/* L6: client-go's TestWithMaxWaitRateLimiter, and a maximum over all limiters. */
-TEST_F(limiter, max_wait)
-{
-	static const struct kwq_limiter both[] = {
-		EXPONENTIAL(MSEC, 1000 * SEC), BUCKET(1, HOUR, 1),
-	};
-	struct kwq_config config = config_of(both);
-
-	config.nr = 1;
-	config.max_wait = 5 * MSEC;
-	limit(self, config);
-	expect_delay(self->q, "a", 1 * MSEC);
-	expect_delay(self->q, "a", 2 * MSEC);
-	expect_delay(self->q, "a", 4 * MSEC);
-	expect_delay(self->q, "a", 5 * MSEC);
-	expect_delay(self->q, "a", 5 * MSEC);
-	EXPECT_EQ(5, q_requeues(self->q, "a"));
-
-	config.nr = 2;
-	ASSERT_EQ(0, q_configure(self->q, &config));
-	expect_delay(self->q, "b", 1 * MSEC);
-	expect_delay(self->q, "c", 5 * MSEC);
-	/* The bucket still owes the tokens for which nobody had to wait. */
-	config.max_wait = 0;
-	ASSERT_EQ(0, q_configure(self->q, &config));
-	expect_delay(self->q, "d", 2 * HOUR - 6 * MSEC);
 }
 
 /* B1, B4: a backoff as a limiter. */
@@ -378,203 +231,6 @@ TEST_F(limiter, backoff)
 	expect_delay(self->q, "b", 15 * MSEC);
 	expect_delay(self->q, "b", 20 * MSEC);
 	expect_delay(self->q, "b", 20 * MSEC);
-}
-
-/* Returns how long a rate-limited add makes @key wait. The clock moves by an hour. */
-static __u64 measured_delay(int q, const char *key)
-{
-	struct kwq_stat before, after;
-
-	REQUIRE(!q_stat(q, &before));
-	REQUIRE(q_add_rate_limited(q, key) == KWQ_WAITING);
-	REQUIRE(!q_advance(q, HOUR));
-	REQUIRE(!q_stat(q, &after));
-	REQUIRE(after.ready == before.ready + 1);
-	return HOUR - (after.lateness.sum - before.lateness.sum);
-}
-
-/* B1: the jitter adds up to half, and on a manual clock it is the same in each run. */
-TEST_F(limiter, jitter)
-{
-	static const struct kwq_limiter jittered[] = {
-		{
-			.kind = KWQ_LIMITER_BACKOFF,
-			.u.backoff = { .duration = SEC, .jitter = KWQ_ONE / 2 },
-		},
-	};
-	const struct kwq_config config = config_of(jittered);
-	__u64 delay, first = 0;
-	bool differ = false;
-	char key[16];
-	int again;
-
-	limit(self, config);
-	again = new_manual_queue(self->dev, &config);
-	ASSERT_LE(0, again);
-	for (int i = 0; i < 50; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		delay = measured_delay(self->q, key);
-		EXPECT_LE(SEC, delay);
-		EXPECT_GT(SEC + SEC / 2, delay);
-		EXPECT_EQ(delay, measured_delay(again, key));
-		differ |= i && delay != first;
-		first = delay;
-	}
-	EXPECT_TRUE(differ);
-	close(again);
-}
-
-/* L10: if so configured, an add of a waiting key costs no token and no requeue. */
-TEST_F(limiter, coalescing)
-{
-	static const struct kwq_limiter both[] = {
-		EXPONENTIAL(MSEC, SEC), BUCKET(1, SEC, 1),
-	};
-	struct kwq_config config = config_of(both);
-	int q;
-
-	config.flags = KWQ_CONFIG_COALESCE;
-	limit(self, config);
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(KWQ_COALESCED, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(KWQ_COALESCED, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(1, q_requeues(self->q, "a"));
-	EXPECT_EQ(1, rate_limited(self->q));
-	check_counts(self->q, .coalesced = 2);
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "b"));
-	expect_due(self->q, "a", 1 * MSEC);
-	expect_due(self->q, "b", 1 * SEC);
-	/* The key no longer waits. */
-	expect_delay(self->q, "a", 1 * SEC);
-	EXPECT_EQ(2, q_requeues(self->q, "a"));
-
-	config.flags = 0;
-	q = new_manual_queue(self->dev, &config);
-	ASSERT_LE(0, q);
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(q, "a"));
-	EXPECT_EQ(KWQ_COALESCED, q_add_rate_limited(q, "a"));
-	EXPECT_EQ(KWQ_COALESCED, q_add_rate_limited(q, "a"));
-	EXPECT_EQ(3, q_requeues(q, "a"));
-	EXPECT_EQ(3, rate_limited(q));
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(q, "b"));
-	/* The earliest of its three times counts. */
-	expect_due(q, "a", 1 * MSEC);
-	expect_due(q, "b", 3 * SEC);
-	close(q);
-}
-
-/* L10: a count untouched for that long becomes 0. An item in use counts as touched. */
-TEST_F(limiter, forget_after)
-{
-	static const struct kwq_limiter exponential[] = { EXPONENTIAL(MSEC, 1000 * SEC) };
-	struct kwq_config config = config_of(exponential);
-	struct item item;
-
-	config.forget_after = 10 * SEC;
-	limit(self, config);
-	expect_delay(self->q, "a", 1 * MSEC);
-	expect_delay(self->q, "a", 2 * MSEC);
-	EXPECT_EQ(0, q_advance(self->q, 10 * SEC - 1));
-	EXPECT_EQ(2, q_requeues(self->q, "a"));
-	EXPECT_EQ(0, q_advance(self->q, 1));
-	EXPECT_EQ(0, q_requeues(self->q, "a"));
-	EXPECT_EQ(0, q_forget(self->q, "a"));
-	expect_delay(self->q, "a", 1 * MSEC);
-	EXPECT_EQ(0, q_advance(self->q, 10 * SEC - 1));
-	expect_delay(self->q, "a", 2 * MSEC);
-	EXPECT_EQ(0, q_advance(self->q, 10 * SEC));
-	expect_delay(self->q, "a", 1 * MSEC);
-
-	/* An item that waits, is ready or is being processed is never idle. */
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(KWQ_COALESCED, q_add_with(self->q, "a", KWQ_ADD_AFTER | KWQ_ADD_LATER, 0, HOUR));
-	EXPECT_EQ(0, q_advance(self->q, HOUR - 1));
-	EXPECT_EQ(2, q_requeues(self->q, "a"));
-	EXPECT_EQ(0, q_advance(self->q, HOUR));
-	EXPECT_EQ(2, q_requeues(self->q, "a"));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(2, item.requeues);
-	EXPECT_EQ(0, q_advance(self->q, HOUR));
-	EXPECT_EQ(2, q_requeues(self->q, "a"));
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
-	EXPECT_EQ(0, q_advance(self->q, 10 * SEC - 1));
-	EXPECT_EQ(2, q_requeues(self->q, "a"));
-
-	/* Get reports a count that an add has just forgotten as 0. */
-	EXPECT_EQ(0, q_advance(self->q, 1));
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(0, item.requeues);
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
-	check_stat(self->q, .items = 0);
-}
-
-/* L10: new counts replace old ones, so that counts never pile up without a forget. */
-TEST_F(limiter, old_counts_go)
-{
-	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
-	struct kwq_config config = config_of(at_once);
-	struct kwq_stat stat;
-	char key[16];
-
-	config.forget_after = 10 * SEC;
-	limit(self, config);
-	for (int i = 0; i < 1000; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		expect_delay(self->q, key, 0);
-		EXPECT_EQ(0, q_advance(self->q, SEC));
-		ASSERT_EQ(0, q_stat(self->q, &stat));
-		ASSERT_EQ(i < 10 ? i + 1 : 10, stat.remembered);
-		ASSERT_EQ(stat.remembered, stat.items);
-	}
-}
-
-/* L8: a forget changes nothing but the count. */
-TEST_F(limiter, forget_leaves_done_owed)
-{
-	static const struct kwq_limiter exponential[] = { EXPONENTIAL(MSEC, SEC) };
-	struct item item;
-
-	limit(self, config_of(exponential));
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
-	/* A waiting item continues to wait, a ready one stays ready, a held one stays
-	 * held.
-	 */
-	EXPECT_EQ(1, q_forget(self->q, "a"));
-	check_stat(self->q, .waiting = 1, .items = 1);
-	EXPECT_EQ(0, q_advance(self->q, MSEC));
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(1, q_forget(self->q, "a"));
-	check_stat(self->q, .ready = 1, .waiting = 1, .items = 1);
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(0, item.requeues);
-	EXPECT_EQ(KWQ_COALESCED, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(1, q_forget(self->q, "a"));
-	EXPECT_EQ(0, q_requeues(self->q, "a"));
-	check_stat(self->q, .waiting = 1, .processing = 1, .items = 1);
-	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &item));
-	EXPECT_EQ(KWQ_STILL_WAITING, q_done_key(self->q, "a"));
-	check_stat(self->q, .waiting = 1, .items = 1);
-	EXPECT_EQ(0, q_advance(self->q, SEC));
-	expect_take(self->q, "a");
-	check_stat(self->q, .items = 0);
-}
-
-/* L9: an unknown key has no requeues, as in client-go, and no item is created. */
-TEST_F(limiter, unknown_key)
-{
-	limit(self, default_config());
-	EXPECT_EQ(0, q_requeues(self->q, "a"));
-	EXPECT_EQ(0, q_forget(self->q, "a"));
-	check_stat(self->q, .items = 0);
-	/* The same for a known key that was never rate-limited. */
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	EXPECT_EQ(0, q_requeues(self->q, "a"));
-	EXPECT_EQ(0, q_forget(self->q, "a"));
-	check_stat(self->q, .ready = 1, .items = 1);
-	expect_take(self->q, "a");
-	check_stat(self->q, .items = 0);
-	check_counts(self->q, .adds = 1, .gets = 1, .dones = 1);
 }
 
 /* L9: each hand-out reports the count. A removed item has none. */
@@ -697,17 +353,8 @@ TEST_F(limiter, one_call_a_turn)
 	struct batch *adds = new_batch(), *dones = new_batch();
 	struct kwq_got got;
 	__u8 key[8];
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(key),
-			.keys_len = sizeof(key),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(key), sizeof(key), 1,
+					   .flags = KWQ_GET_NONBLOCK);
 	struct item items[2];
 
 	limit(self, config_of(exponential));
@@ -733,117 +380,6 @@ TEST_F(limiter, one_call_a_turn)
 	check_stat(self->q, .waiting = 2, .processing = 1, .items = 3);
 	free(dones);
 	free(adds);
-}
-
-/* D2, L1: each policy, against a time before and a time after the limiter's. */
-TEST_F(limiter, policies)
-{
-	static const struct kwq_limiter second[] = { FAST_SLOW(SEC, SEC, 0) };
-	static const struct {
-		__u32 policy;
-		__u64 old;
-		__u64 due;
-	} cases[] = {
-		{ 0, 2 * SEC, SEC },
-		{ 0, SEC / 2, SEC / 2 },
-		{ KWQ_ADD_REPLACE, 2 * SEC, SEC },
-		{ KWQ_ADD_REPLACE, SEC / 2, SEC },
-		{ KWQ_ADD_KEEP, 2 * SEC, 2 * SEC },
-		{ KWQ_ADD_KEEP, SEC / 2, SEC / 2 },
-		{ KWQ_ADD_LATER, 2 * SEC, 2 * SEC },
-		{ KWQ_ADD_LATER, SEC / 2, SEC },
-	};
-	const struct kwq_config config = config_of(second);
-
-	for (int i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct item item;
-		int q = new_manual_queue(self->dev, &config);
-
-		ASSERT_LE(0, q);
-		ASSERT_EQ(KWQ_WAITING, q_add_after(q, "a", cases[i].old));
-		EXPECT_EQ(KWQ_COALESCED, q_add_with(q, "a", KWQ_ADD_RATE_LIMITED |
-						    KWQ_ADD_PRIORITY | cases[i].policy, 7, 0));
-		/* The add counts, whichever time is used. */
-		EXPECT_EQ(1, q_requeues(q, "a"));
-		EXPECT_EQ(0, q_advance_to(q, cases[i].due - 1));
-		EXPECT_EQ(0, q_len(q)) {
-			TH_LOG("case %d", i);
-		}
-		EXPECT_EQ(0, q_advance_to(q, cases[i].due));
-		expect_next(q, &item, "a");
-		EXPECT_EQ(7, item.priority);
-		close(q);
-	}
-}
-
-/* A new configuration applies to later adds only. */
-TEST_F(limiter, configure_while_items_wait)
-{
-	static const struct kwq_limiter exponential[] = { EXPONENTIAL(SEC, 1000 * SEC) };
-	static const struct kwq_limiter other[] = { FAST_SLOW(0, 3 * SEC, 1) };
-	const struct kwq_config config = config_of(other);
-
-	limit(self, config_of(exponential));
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "b"));
-	ASSERT_EQ(0, q_configure(self->q, &config));
-	check_stat(self->q, .waiting = 2, .items = 2);
-	EXPECT_EQ(1, q_requeues(self->q, "a"));
-	EXPECT_EQ(KWQ_COALESCED, q_add_with(self->q, "b", KWQ_ADD_RATE_LIMITED | KWQ_ADD_REPLACE,
-					    0, 0));
-	expect_due(self->q, "a", 1 * SEC);
-	expect_due(self->q, "b", 3 * SEC);
-	/* The count belongs to the item and continues under other limiters. */
-	EXPECT_EQ(2, q_requeues(self->q, "b"));
-	expect_delay(self->q, "b", 3 * SEC);
-	expect_delay(self->q, "c", 0);
-}
-
-/* L4: a bucket that replaces a bucket takes over its tokens and debts. */
-TEST_F(limiter, bucket_at_another_rate)
-{
-	static const struct kwq_limiter slow[] = { BUCKET(10, SEC, 2) };
-	static const struct kwq_limiter fast[] = { BUCKET(20, SEC, 2) };
-	static const struct kwq_limiter elsewhere[] = {
-		FAST_SLOW(0, 0, 0), BUCKET(20, SEC, 2),
-	};
-	struct kwq_config config = config_of(slow);
-
-	limit(self, config);
-	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "b"));
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "c"));
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "d"));
-	/* Setting the same configuration again changes nothing. */
-	ASSERT_EQ(0, q_configure(self->q, &config));
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "e"));
-	expect_take(self->q, "a");
-	expect_take(self->q, "b");
-	expect_due(self->q, "c", 100 * MSEC);
-	expect_due(self->q, "d", 200 * MSEC);
-	expect_due(self->q, "e", 300 * MSEC);
-
-	/* The bucket owes two tokens, so the third comes after 3/20 s plus at most 3 ns. */
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "f"));
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "g"));
-	config = config_of(fast);
-	ASSERT_EQ(0, q_configure(self->q, &config));
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "h"));
-	expect_due(self->q, "f", 400 * MSEC);
-	EXPECT_EQ(0, q_advance_to(self->q, 450 * MSEC - 1));
-	EXPECT_EQ(0, q_len(self->q));
-	EXPECT_EQ(0, q_advance_to(self->q, 450 * MSEC + 3));
-	expect_take(self->q, "h");
-	expect_due(self->q, "g", 500 * MSEC);
-
-	/* In the place of another kind of limiter the bucket is full. */
-	for (int i = 0; i < 5; i++)
-		q_add_rate_limited(self->q, "a");
-	config = config_of(elsewhere);
-	ASSERT_EQ(0, q_configure(self->q, &config));
-	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "x"));
-	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "y"));
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "z"));
 }
 
 static int peer_takes_tokens(struct peer *parent, void *arg)
@@ -915,55 +451,6 @@ TEST_F(limiter, counts_survive_a_killed_worker)
 	expect_delay(self->q, "a", 8 * MSEC);
 }
 
-/* L10: remembered counts have a limit of their own, beside that of items. */
-TEST_F(limiter, counts_and_limits)
-{
-	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
-	const struct kwq_config config = config_of(at_once);
-	struct kwq_stat stat;
-
-	self->q = new_queue_with(self->dev, KWQ_CLOCK_ID_MANUAL, 3, &config);
-	ASSERT_LE(0, self->q);
-	expect_delay(self->q, "a", 0);
-	expect_delay(self->q, "b", 0);
-	expect_delay(self->q, "c", 0);
-	ASSERT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(3, stat.items);
-	EXPECT_EQ(3, stat.remembered);
-
-	/* No add drops one. A key with a count needs room as a new one does. */
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "d"));
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "b"));
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "e"));
-	check_stat(self->q, .ready = 3, .items = 5);
-	EXPECT_EQ(-ENOSPC, q_add(self->q, "f"));
-	EXPECT_EQ(-ENOSPC, q_add_rate_limited(self->q, "f"));
-	EXPECT_EQ(-ENOSPC, q_add(self->q, "a"));
-	EXPECT_EQ(-ENOSPC, q_add_rate_limited(self->q, "c"));
-	EXPECT_EQ(1, q_requeues(self->q, "a"));
-	EXPECT_EQ(1, q_requeues(self->q, "b"));
-	EXPECT_EQ(1, q_requeues(self->q, "c"));
-	expect_take(self->q, "d");
-	expect_take(self->q, "b");
-	expect_take(self->q, "e");
-
-	/* One more drops the oldest one; reading a count does not make it younger. */
-	EXPECT_EQ(1, q_requeues(self->q, "a"));
-	expect_delay(self->q, "d", 0);
-	EXPECT_EQ(0, q_requeues(self->q, "a"));
-	EXPECT_EQ(1, q_requeues(self->q, "b"));
-	EXPECT_EQ(1, q_requeues(self->q, "c"));
-	EXPECT_EQ(1, q_requeues(self->q, "d"));
-	check_stat(self->q, .items = 3);
-	EXPECT_EQ(1, q_forget(self->q, "b"));
-	EXPECT_EQ(1, q_forget(self->q, "c"));
-	EXPECT_EQ(1, q_forget(self->q, "d"));
-	ASSERT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(0, stat.remembered);
-	EXPECT_EQ(0, stat.items);
-	EXPECT_EQ(0, stat.bytes);
-}
-
 /* Q19: an add of a key that has only a count waits for room as well. */
 TEST_F(limiter, key_with_a_count_waits_for_room)
 {
@@ -980,51 +467,6 @@ TEST_F(limiter, key_with_a_count_waits_for_room)
 	EXPECT_EQ(KWQ_ADDED, sleeper_join(&s));
 	EXPECT_EQ(1, q_requeues(self->q, "a"));
 	check_stat(self->q, .ready = 1, .items = 1);
-}
-
-/* U8: a queue that is full takes back the counts of keys that are idle. */
-TEST_F(limiter, counts_are_restored_to_a_full_queue)
-{
-	self->q = new_queue_with(self->dev, KWQ_CLOCK_ID_MANUAL, 1, NULL);
-	ASSERT_LE(0, self->q);
-	ASSERT_EQ(KWQ_RESTORED, q_restore(self->q, "a", .state = KWQ_IS_READY));
-	EXPECT_EQ(-ENOSPC, q_restore(self->q, "b", .state = KWQ_IS_READY, .requeues = 3));
-	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "b", .state = KWQ_IS_REMEMBERED,
-					  .requeues = 3));
-	EXPECT_EQ(3, q_requeues(self->q, "b"));
-	EXPECT_EQ(-ENOSPC, q_add(self->q, "b"));
-}
-
-/* O4: a refused add costs nobody a count. */
-TEST_F(limiter, no_space_and_nothing_lost)
-{
-	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
-	const struct kwq_config config = config_of(at_once);
-	const struct kwq_create_args create = {
-		.size = sizeof(create),
-		.open_flags = O_CLOEXEC,
-		.rights = ALL_RIGHTS,
-		.clockid = KWQ_CLOCK_ID_MANUAL,
-		.max_bytes = 4400,
-		.config = user_ptr(&config),
-	};
-	static __u8 longest[KWQ_KEY_MAX];
-	struct kwq_stat stat;
-
-	self->q = request(self->dev, KWQ_IOC_CREATE, &create);
-	ASSERT_LE(0, self->q);
-	expect_delay(self->q, "a", 0);
-	expect_delay(self->q, "b", 0);
-	EXPECT_EQ(-ENOSPC, q_add_bytes(self->q, longest, sizeof(longest), 0, 0, 0));
-	EXPECT_EQ(1, q_requeues(self->q, "a"));
-	EXPECT_EQ(1, q_requeues(self->q, "b"));
-	/* Nor does an accepted one. */
-	EXPECT_EQ(KWQ_ADDED, q_add_bytes(self->q, longest, 3500, 0, 0, 0));
-	ASSERT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(1, q_requeues(self->q, "a"));
-	EXPECT_EQ(1, q_requeues(self->q, "b"));
-	EXPECT_EQ(3, stat.items);
-	EXPECT_EQ(2, stat.remembered);
 }
 
 /* Q10: a queue that is shut down remembers no counts and refuses rate-limited adds. */

@@ -116,19 +116,6 @@ TEST_F(limits, items_in_a_batch)
 	free(b);
 }
 
-/* O4, Q8: a full queue that is shut down reports the shut down. */
-TEST_F(limits, full_and_shut_down)
-{
-	self->q = queue_with_limits(self->dev, 1, 0);
-	ASSERT_LE(0, self->q);
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	ASSERT_EQ(-ENOSPC, q_add(self->q, "b"));
-	ASSERT_EQ(0, q_shut_down(self->q));
-	EXPECT_EQ(-ESHUTDOWN, q_add(self->q, "b"));
-	EXPECT_EQ(-ESHUTDOWN, q_add(self->q, "a"));
-	expect_take(self->q, "a");
-}
-
 /* O4 */
 TEST_F(limits, bytes)
 {
@@ -502,17 +489,8 @@ static void take_one(int q)
 {
 	static __u8 key[KWQ_KEY_MAX];
 	struct kwq_got got;
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(key),
-			.keys_len = sizeof(key),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(key), sizeof(key), 1,
+					   .flags = KWQ_GET_NONBLOCK);
 
 	REQUIRE(q_get_raw(q, &get) == 1);
 	REQUIRE(q_done(q, got.ticket) == KWQ_FINISHED);
@@ -900,17 +878,8 @@ static int take_large(cgroup_fixture *self)
 {
 	static __u8 key[KWQ_KEY_MAX], seen[KWQ_KEY_MAX];
 	struct kwq_got got;
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(seen),
-			.keys_len = sizeof(seen),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(seen), sizeof(seen), 1,
+					   .flags = KWQ_GET_NONBLOCK);
 	int n;
 
 	for (n = 0; q_get_raw(self->q, &get) == 1; n++) {

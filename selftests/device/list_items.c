@@ -229,31 +229,6 @@ TEST_F(list, states_together)
 	EXPECT_EQ(KWQ_IS_DEAD, look(self->q, "dying").state);
 }
 
-/* Q15, O1, L12: a lost item, by its losses. */
-TEST_F(list, returned)
-{
-	struct listed_item listed;
-	__u64 after = 0;
-	int other;
-
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "key"));
-	for (__u32 n = 1; n < 3; n++) {
-		other = q_reopen(self->q);
-		take(other, "key");
-		close(other);
-		expect_listed(look(self->q, "key"),
-			      .state = KWQ_IS_READY | (n == 1 ? KWQ_IS_RETURNED : 0),
-			      .order_of = KWQ_IS_READY, .abandoned = n);
-		after = 0;
-		EXPECT_EQ(n == 1, q_list_page(self->q, &listed, 1, KWQ_IS_RETURNED, &after));
-	}
-	other = q_reopen(self->q);
-	take(other, "key");
-	close(other);
-	expect_listed(look(self->q, "key"), .state = KWQ_IS_DEAD, .order_of = KWQ_IS_DEAD,
-		      .abandoned = 3);
-}
-
 /* Q15: only items that have one of the states. */
 TEST_F(list, only_these_states)
 {
@@ -290,23 +265,6 @@ TEST_F(list, only_these_states)
 		for (unsigned int n = 0; n < nr; n++)
 			EXPECT_NE(NULL, strchr(cases[i].keys, *listed[n].key));
 	}
-}
-
-/* L10: an item whose requeues are forgotten is not in the queue any more. */
-TEST_F(list, forgotten)
-{
-	struct kwq_config config = config_of(at_once);
-	struct listed_item listed;
-
-	config.forget_after = SEC;
-	ASSERT_EQ(0, q_configure(self->q, &config));
-	ASSERT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "i"));
-	ASSERT_EQ(KWQ_FINISHED, q_done(self->q, take(self->q, "i")));
-	ASSERT_EQ(0, q_advance(self->q, SEC - 1));
-	EXPECT_EQ(1, look(self->q, "i").requeues);
-	ASSERT_EQ(0, q_advance(self->q, 1));
-	EXPECT_EQ(-ENOENT, q_look(self->q, "i", &listed));
-	EXPECT_EQ(0, list_all(self->q, &listed, 1, 1, ALL_STATES));
 }
 
 static int by_hand_out(const void *a, const void *b)
@@ -825,50 +783,6 @@ TEST_F(list, pid_namespace)
 
 /* ---- Ages ---- */
 
-/* M2: the ages of the oldest waiting and dead item. */
-TEST_F(list, oldest)
-{
-	struct kwq_stat stat;
-	__u64 ticket;
-
-	ASSERT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(0, stat.oldest_waiting);
-	EXPECT_EQ(0, stat.oldest_dead);
-	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "a", HOUR));
-	ASSERT_EQ(0, q_advance(self->q, SEC));
-	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "b", 2 * SEC));
-	die(self->q, "x");
-	ASSERT_EQ(0, q_advance(self->q, SEC));
-	die(self->q, "y");
-	ASSERT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(2 * SEC, stat.oldest_waiting);
-	EXPECT_EQ(SEC, stat.oldest_dead);
-
-	/* The age is that of the wait, whatever its time becomes. */
-	ASSERT_EQ(KWQ_COALESCED, q_add_with(self->q, "a", KWQ_ADD_AFTER | KWQ_ADD_LATER, 0,
-					    2 * HOUR));
-	ASSERT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "x"));
-	ASSERT_EQ(0, q_advance(self->q, SEC));
-	ASSERT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(3 * SEC, stat.oldest_waiting);
-	EXPECT_EQ(SEC, stat.oldest_dead);
-
-	/* "b" is ready. A wait that began while the item was processing counts from its add. */
-	EXPECT_EQ(KWQ_WAS_WAITING, q_remove(self->q, "a"));
-	ASSERT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(0, stat.oldest_waiting);
-	ticket = take(self->q, "b");
-	ASSERT_EQ(0, q_advance(self->q, SEC));
-	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "b", HOUR));
-	ASSERT_EQ(0, q_advance(self->q, SEC));
-	ASSERT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(SEC, stat.oldest_waiting);
-	ASSERT_EQ(KWQ_STILL_WAITING, q_done(self->q, ticket));
-	ASSERT_EQ(0, q_advance(self->q, SEC));
-	ASSERT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(2 * SEC, stat.oldest_waiting);
-}
-
 #define MANY	2000
 
 /* Lists a page of ready items, for ever. */
@@ -922,26 +836,6 @@ TEST_F(list, killed)
 		close(told[0]);
 	}
 	check_stat(self->q, .ready = MANY, .items = MANY);
-}
-
-/* M2: one waiting item among many, wherever it is in the table. */
-TEST_F(list, oldest_of_many)
-{
-	struct kwq_stat stat;
-	char key[16];
-
-	for (int i = 0; i < MANY; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		ASSERT_EQ(KWQ_ADDED, q_add(self->q, key));
-	}
-	for (int i = 0; i < MANY; i += 100) {
-		snprintf(key, sizeof(key), "w%d", i);
-		ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, key, HOUR));
-		ASSERT_EQ(0, q_advance(self->q, SEC));
-		ASSERT_EQ(0, q_stat(self->q, &stat));
-		EXPECT_EQ(SEC, stat.oldest_waiting);
-		ASSERT_EQ(KWQ_WAS_WAITING, q_remove(self->q, key));
-	}
 }
 
 /* ---- While the queue works ---- */

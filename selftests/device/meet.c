@@ -5,13 +5,6 @@
  */
 #include "kwq_test.h"
 
-FIXTURE(meet)
-{
-	int dev;
-	int q;		/* with values, groups of at most one item, and aging after 100 ns */
-	int other;	/* a second handle */
-};
-
 static int create_with(int dev, __u64 max_items)
 {
 	const struct kwq_create_args create = {
@@ -28,22 +21,7 @@ static int create_with(int dev, __u64 max_items)
 	return request(dev, KWQ_IOC_CREATE, (void *)&create);
 }
 
-FIXTURE_SETUP(meet)
-{
-	self->dev = open_device();
-	ASSERT_LE(0, self->dev);
-	self->q = create_with(self->dev, 0);
-	ASSERT_LE(0, self->q);
-	self->other = q_reopen(self->q);
-	ASSERT_LE(0, self->other);
-}
-
-FIXTURE_TEARDOWN(meet)
-{
-	close(self->other);
-	close(self->q);
-	close(self->dev);
-}
+TWO_HANDLES_FIXTURE(meet, create_with(self->dev, 0))
 
 static int add_with(int q, const char *key, const struct kwq_add_entry *options,
 		    const struct kwq_add_extra *extra)

@@ -5,25 +5,7 @@
  */
 #include "kwq_test.h"
 
-FIXTURE(metrics)
-{
-	int dev;
-	int q;
-};
-
-FIXTURE_SETUP(metrics)
-{
-	self->dev = open_device();
-	ASSERT_LE(0, self->dev);
-	self->q = new_manual_queue(self->dev, NULL);
-	ASSERT_LE(0, self->q);
-}
-
-FIXTURE_TEARDOWN(metrics)
-{
-	close(self->q);
-	close(self->dev);
-}
+QUEUE_FIXTURE(metrics, new_manual_queue(self->dev, NULL))
 
 static struct kwq_stat stat_of(int q)
 {
@@ -102,80 +84,6 @@ TEST_F(metrics, a_sum_of_ages)
 	EXPECT_EQ(3, stat.queue_duration.counts[10]);
 }
 
-/* M1: counted from the add that made the item dirty, however the item became ready. */
-TEST_F(metrics, queue_duration)
-{
-	struct kwq_stat stat;
-	struct item item;
-	int other;
-
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	ASSERT_EQ(0, q_advance(self->q, SEC));
-	ASSERT_EQ(KWQ_COALESCED, q_add_priority(self->q, "a", 5));
-	ASSERT_EQ(0, q_advance(self->q, SEC));
-	expect_next(self->q, &item, "a");
-	stat = stat_of(self->q);
-	EXPECT_EQ(2 * SEC, stat.queue_duration.sum);
-
-	/* Added while it is processed: counted from that add, not from the done. */
-	ASSERT_EQ(0, q_advance(self->q, SEC));
-	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
-	ASSERT_EQ(0, q_advance(self->q, 2 * SEC));
-	ASSERT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
-	ASSERT_EQ(0, q_advance(self->q, 4 * SEC));
-	expect_next(self->q, &item, "a");
-	stat = stat_of(self->q);
-	EXPECT_EQ((2 + 6) * SEC, stat.queue_duration.sum);
-	EXPECT_EQ(3 * SEC, stat.work_duration.sum);
-	ASSERT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
-
-	/* Counted from the end of the waiting, not from the add. */
-	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "a", 100 * SEC));
-	ASSERT_EQ(0, q_advance(self->q, 100 * SEC));
-	ASSERT_EQ(0, q_advance(self->q, 3 * SEC));
-	other = q_reopen(self->q);
-	ASSERT_LE(0, other);
-	expect_next(other, &item, "a");
-	stat = stat_of(self->q);
-	EXPECT_EQ((2 + 6 + 3) * SEC, stat.queue_duration.sum);
-	EXPECT_EQ(0, stat.lateness.sum);
-	EXPECT_EQ(1, stat.lateness.counts[0]);
-
-	/* Counted from when the item was given back. An unfinished run adds no work
-	 * duration.
-	 */
-	ASSERT_EQ(0, q_advance(self->q, 50 * SEC));
-	close(other);
-	ASSERT_EQ(0, q_advance(self->q, 5 * SEC));
-	expect_take(self->q, "a");
-	stat = stat_of(self->q);
-	EXPECT_EQ((2 + 6 + 3 + 5) * SEC, stat.queue_duration.sum);
-	EXPECT_EQ(3 * SEC, stat.work_duration.sum);
-	EXPECT_EQ(3, number_in(&stat.work_duration));
-}
-
-/* M2, D6: the lateness of many items that become due by one step of the clock. */
-TEST_F(metrics, lateness)
-{
-	struct kwq_stat stat;
-	char key[16];
-
-	for (int i = 0; i < 200; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		ASSERT_EQ(KWQ_WAITING, q_add_at(self->q, key, (i + 1) * SEC));
-	}
-	ASSERT_EQ(0, q_advance_to(self->q, 200 * SEC));
-	stat = stat_of(self->q);
-	EXPECT_EQ(200, number_in(&stat.lateness));
-	EXPECT_EQ(199 * 200 / 2 * SEC, stat.lateness.sum);
-	/* 0; 1 s; 2 s to 10 s; 11 s to 100 s; 101 s and more */
-	EXPECT_EQ(1, stat.lateness.counts[0]);
-	EXPECT_EQ(1, stat.lateness.counts[6]);
-	EXPECT_EQ(9, stat.lateness.counts[7]);
-	EXPECT_EQ(90, stat.lateness.counts[8]);
-	EXPECT_EQ(99, stat.lateness.counts[9]);
-}
-
 #define expect_gauges(q, oldest_, longest_, unfinished_)			\
 	do {									\
 		struct kwq_stat stat_ = stat_of(q);				\
@@ -229,92 +137,6 @@ TEST_F(metrics, gauges)
 		EXPECT_EQ(ready_, stat_.ready);					\
 		EXPECT_EQ(dirty_, stat_.dirty);					\
 	} while (0)
-
-/*
- * M1, Q7: an item that is dirty while it is processed counts for the depth, not for the
- * length.
- */
-TEST_F(metrics, depth)
-{
-	struct item item;
-	int other = q_reopen(self->q);
-
-	ASSERT_LE(0, other);
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_depth(self->q, 1, 0);
-	expect_next(self->q, &item, "a");
-	expect_depth(self->q, 0, 0);
-	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
-	expect_depth(self->q, 0, 1);
-	EXPECT_EQ(0, q_len(self->q));
-	ASSERT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
-	expect_depth(self->q, 1, 0);
-	expect_next(other, &item, "a");
-	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
-	close(other);
-	expect_depth(self->q, 1, 0);
-	expect_next(self->q, &item, "a");
-	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
-	ASSERT_EQ(KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY, q_remove(self->q, "a"));
-	expect_depth(self->q, 0, 0);
-	ASSERT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
-	expect_depth(self->q, 0, 0);
-}
-
-/* M2: the oldest ready item is not always the next one. */
-TEST_F(metrics, oldest_of_all_priorities)
-{
-	static const int priorities[] = { 0, -32, 31, 5 };
-	struct item item;
-	char key[16];
-	int other;
-
-	for (int i = 0; i < ARRAY_SIZE(priorities); i++) {
-		snprintf(key, sizeof(key), "%d", priorities[i]);
-		ASSERT_EQ(KWQ_ADDED, q_add_priority(self->q, key, priorities[i]));
-		ASSERT_EQ(0, q_advance(self->q, SEC));
-	}
-	expect_gauges(self->q, 4 * SEC, 0, 0);
-	expect_take(self->q, "31");
-	expect_take(self->q, "5");
-	expect_gauges(self->q, 4 * SEC, 0, 0);
-	other = q_reopen(self->q);
-	ASSERT_LE(0, other);
-	expect_next(other, &item, "0");
-	expect_gauges(self->q, 3 * SEC, 0, 0);
-	ASSERT_EQ(0, q_advance(self->q, SEC));
-	close(other);
-	/* An item that was given back is young again. */
-	expect_gauges(self->q, 4 * SEC, 0, 0);
-	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "-32"));
-	expect_gauges(self->q, 0, 0, 0);
-}
-
-/*
- * M1: the longest running item is the first one handed out, in whatever order items
- * finish.
- */
-TEST_F(metrics, longest_running)
-{
-	struct item items[3];
-	int other = q_reopen(self->q);
-
-	ASSERT_LE(0, other);
-	for (int i = 0; i < 3; i++) {
-		static const char * const keys[] = { "a", "b", "c" };
-
-		ASSERT_EQ(KWQ_ADDED, q_add(self->q, keys[i]));
-		expect_next(i == 1 ? other : self->q, &items[i], keys[i]);
-		ASSERT_EQ(0, q_advance(self->q, SEC));
-	}
-	expect_gauges(self->q, 0, 3 * SEC, (3 + 2 + 1) * SEC);
-	ASSERT_EQ(KWQ_FINISHED, q_done(self->q, items[0].ticket));
-	expect_gauges(self->q, 0, 2 * SEC, (2 + 1) * SEC);
-	close(other);
-	expect_gauges(self->q, 0, 1 * SEC, 1 * SEC);
-	ASSERT_EQ(KWQ_FINISHED, q_done(self->q, items[2].ticket));
-	expect_gauges(self->q, 0, 0, 0);
-}
 
 /* M1, M2: what each counter counts. client-go counts a retry for each AddAfter. */
 TEST_F(metrics, counters)

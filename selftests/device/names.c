@@ -184,37 +184,6 @@ TEST_F(names, not_a_name)
 	EXPECT_EQ(-EINVAL, q_unlink(self->dev, ""));
 }
 
-/* U1: valid names that look invalid. */
-TEST_F(names, odd_names)
-{
-	char longest[KWQ_NAME_MAX + 1], name[64];
-	static const char * const tails[] = { ".", "..", "...", " ", "\n", "\x01", "\x7f", "\xff" };
-	int q;
-
-	memset(longest, 'n', KWQ_NAME_MAX);
-	longest[KWQ_NAME_MAX] = '\0';
-	memcpy(longest, self->name, strlen(self->name));
-	q = create_named(self->dev, longest);
-	ASSERT_LE(0, q);
-	close(q);
-	q = open_named(self->dev, longest);
-	ASSERT_LE(0, q);
-	close(q);
-	/* A prefix of the name is another name. */
-	longest[KWQ_NAME_MAX - 1] = '\0';
-	EXPECT_EQ(-ENOENT, open_named(self->dev, longest));
-	longest[KWQ_NAME_MAX - 1] = 'n';
-	EXPECT_EQ(0, q_unlink(self->dev, longest));
-
-	for (int i = 0; i < ARRAY_SIZE(tails); i++) {
-		snprintf(name, sizeof(name), "%s%s", self->name, tails[i]);
-		q = create_named(self->dev, name);
-		EXPECT_LE(0, q);
-		close(q);
-		EXPECT_EQ(0, q_unlink(self->dev, name));
-	}
-}
-
 /* U1: an unlinked queue lives on without its name, and the name is free at once. */
 TEST_F(names, unlinked)
 {

@@ -6,29 +6,7 @@
 
 #include <sys/epoll.h>
 
-FIXTURE(pause)
-{
-	int dev;
-	int q;
-	int other;	/* a second handle of the same queue */
-};
-
-FIXTURE_SETUP(pause)
-{
-	self->dev = open_device();
-	ASSERT_LE(0, self->dev);
-	self->q = new_queue_with(self->dev, KWQ_CLOCK_ID_MANUAL, 0, NULL);
-	ASSERT_LE(0, self->q);
-	self->other = q_reopen(self->q);
-	ASSERT_LE(0, self->other);
-}
-
-FIXTURE_TEARDOWN(pause)
-{
-	close(self->other);
-	close(self->q);
-	close(self->dev);
-}
+TWO_HANDLES_FIXTURE(pause, new_queue_with(self->dev, KWQ_CLOCK_ID_MANUAL, 0, NULL))
 
 static short events_of(int q)
 {
@@ -278,25 +256,7 @@ static void advance_to(int q, __u64 time)
 	REQUIRE(!q_advance_to(q, time));
 }
 
-FIXTURE(debounce)
-{
-	int dev;
-	int q;
-};
-
-FIXTURE_SETUP(debounce)
-{
-	self->dev = open_device();
-	ASSERT_LE(0, self->dev);
-	self->q = new_queue_with(self->dev, KWQ_CLOCK_ID_MANUAL, 0, NULL);
-	ASSERT_LE(0, self->q);
-}
-
-FIXTURE_TEARDOWN(debounce)
-{
-	close(self->q);
-	close(self->dev);
-}
+QUEUE_FIXTURE(debounce, new_queue_with(self->dev, KWQ_CLOCK_ID_MANUAL, 0, NULL))
 
 TEST_F(debounce, postpones_but_not_for_ever)
 {
@@ -319,39 +279,6 @@ TEST_F(debounce, postpones_but_not_for_ever)
 	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &item));
 	advance_to(self->q, 1035);
 	expect_take(self->q, "a");
-}
-
-/* D3: a key that is processed, and dirty, can wait, too. */
-TEST_F(debounce, of_a_dirty_key)
-{
-	struct item item;
-
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	EXPECT_EQ(1, q_try_get(self->q, &item));
-	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
-	advance_to(self->q, 100);
-	EXPECT_EQ(KWQ_WAITING, debounce(self->q, "a", 10, 15, DEBOUNCE));
-	advance_to(self->q, 109);
-	EXPECT_EQ(KWQ_COALESCED, debounce(self->q, "a", 10, 15, DEBOUNCE));
-	EXPECT_EQ(KWQ_REQUEUED | KWQ_STILL_WAITING, q_done(self->q, item.ticket));
-	EXPECT_EQ(1, q_try_get(self->q, &item));
-	EXPECT_EQ(KWQ_STILL_WAITING, q_done(self->q, item.ticket));
-	advance_to(self->q, 114);
-	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &item));
-	/* The bound counts from the first add of the wait, which outlived the runs. */
-	advance_to(self->q, 115);
-	expect_take(self->q, "a");
-}
-
-TEST_F(debounce, times_saturate)
-{
-	struct item item;
-
-	EXPECT_EQ(KWQ_WAITING, debounce(self->q, "a", ~0ULL, ~0ULL, DEBOUNCE));
-	EXPECT_EQ(KWQ_WAITING, debounce(self->q, "b", ~0ULL, 5, DEBOUNCE));
-	advance_to(self->q, 5);
-	expect_take(self->q, "b");
-	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &item));
 }
 
 TEST_F(debounce, needs_after_and_replace)

@@ -105,15 +105,6 @@ TEST_F(restore, waiting_items)
 	check_stat(self->q, .waiting = 1, .processing = 1, .items = 2);
 }
 
-/* U8, D1: what was due already is ready at once. */
-TEST_F(restore, due_items)
-{
-	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "a", .state = KWQ_IS_WAITING));
-	ASSERT_EQ(0, q_advance(self->q, 0));
-	expect_take(self->q, "a");
-	check_stat(self->q, .items = 0);
-}
-
 /* U8, L11 */
 TEST_F(restore, dead_items)
 {
@@ -262,25 +253,6 @@ TEST_F(restore, limits)
 	EXPECT_EQ(-ESHUTDOWN, q_restore(q, "d", .state = KWQ_IS_READY));
 	EXPECT_EQ(-ESHUTDOWN, q_restore(q, "a", .state = KWQ_IS_READY));
 	close(q);
-	free(b);
-}
-
-/* U8, Q13: a full batch, over several holds of the lock. */
-TEST_F(restore, many)
-{
-	struct batch *b = new_batch();
-	char key[16];
-
-	for (int i = 0; i < KWQ_BATCH_MAX; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		batch_restore(b, key, (struct kwq_restore_entry){ .state = KWQ_IS_READY });
-	}
-	EXPECT_EQ(KWQ_BATCH_MAX, batch_run(self->q, KWQ_IOC_RESTORE, b));
-	for (int i = 0; i < KWQ_BATCH_MAX; i++) {
-		ASSERT_EQ(KWQ_RESTORED, b->results[i]);
-		snprintf(key, sizeof(key), "%d", i);
-		expect_take(self->q, key);
-	}
 	free(b);
 }
 

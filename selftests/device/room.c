@@ -440,18 +440,6 @@ TEST_F(room, drain)
 
 #define ADDERS	20
 
-/* Q19, O8: a shut down wakes more adders than one hold of the lock. */
-TEST_F(room, shut_down_wakes_all)
-{
-	struct sleeper s[ADDERS];
-
-	for (int i = 0; i < ADDERS; i++)
-		start_add(&s[i], i & 1 ? self->q : self->other, "new");
-	ASSERT_EQ(0, q_shut_down(self->q));
-	for (int i = 0; i < ADDERS; i++)
-		EXPECT_EQ(-ESHUTDOWN, sleeper_join(&s[i]));
-}
-
 /* Q19: adders go on in the order in which they began to wait, and nobody is woken in vain. */
 TEST_F(room, first_come_first_served)
 {
@@ -475,32 +463,6 @@ TEST_F(room, first_come_first_served)
 	}
 	expect_take(self->q, "4");
 	expect_take(self->q, "5");
-}
-
-/* Q19: room for many at once. */
-TEST_F(room, for_many)
-{
-	int q = new_queue_with(self->dev, CLOCK_MONOTONIC, ADDERS, NULL);
-	struct batch *b = new_batch();
-	char keys[ADDERS][8];
-	struct sleeper s[ADDERS];
-
-	ASSERT_LE(0, q);
-	for (int i = 0; i < ADDERS; i++) {
-		snprintf(keys[i], sizeof(keys[i]), "old%d", i);
-		ASSERT_EQ(KWQ_ADDED, q_add(q, keys[i]));
-		batch_remove(b, keys[i]);
-	}
-	for (int i = 0; i < ADDERS; i++) {
-		snprintf(keys[i], sizeof(keys[i]), "new%d", i);
-		start_add(&s[i], q, keys[i]);
-	}
-	ASSERT_EQ(ADDERS, batch_run(q, KWQ_IOC_REMOVE, b));
-	for (int i = 0; i < ADDERS; i++)
-		EXPECT_EQ(KWQ_ADDED, sleeper_join(&s[i]));
-	check_stat(q, .ready = ADDERS, .items = ADDERS);
-	close(q);
-	free(b);
 }
 
 /* Q19: a key that comes another way needs no room any more. */

@@ -5,29 +5,7 @@
  */
 #include "kwq_test.h"
 
-FIXTURE(settle)
-{
-	int dev;
-	int q;
-	int other;	/* a second handle of the same queue */
-};
-
-FIXTURE_SETUP(settle)
-{
-	self->dev = open_device();
-	ASSERT_LE(0, self->dev);
-	self->q = new_queue_with(self->dev, KWQ_CLOCK_ID_MANUAL, 0, NULL);
-	ASSERT_LE(0, self->q);
-	self->other = q_reopen(self->q);
-	ASSERT_LE(0, self->other);
-}
-
-FIXTURE_TEARDOWN(settle)
-{
-	close(self->other);
-	close(self->q);
-	close(self->dev);
-}
+TWO_HANDLES_FIXTURE(settle, new_queue_with(self->dev, KWQ_CLOCK_ID_MANUAL, 0, NULL))
 
 static int bury(int q, __u64 ticket)
 {
@@ -50,13 +28,6 @@ static int give_back(int q, __u64 ticket)
 	EXPECT_EQ(dead_, stat_.dead);					\
 	EXPECT_EQ(0, stat_.abandoned);					\
 })
-
-static bool is_readable(int q)
-{
-	struct pollfd pollfd = { .fd = q, .events = POLLIN };
-
-	return poll(&pollfd, 1, 0) == 1 && pollfd.revents == POLLIN;
-}
 
 /* ---- KWQ_DONE_DEAD ---- */
 
@@ -92,80 +63,6 @@ TEST_F(settle, bury)
 	check_stat(self->q, .items = 0);
 }
 
-/* The requeues stay for whoever looks at the dead item, unless they are forgotten, too. */
-TEST_F(settle, bury_and_forget)
-{
-	struct listed_item dead[2];
-	struct item item;
-
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "b"));
-	EXPECT_EQ(0, q_advance(self->q, 1000000000));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(KWQ_BURIED, bury(self->q, item.ticket));
-	expect_next(self->q, &item, "b");
-	EXPECT_EQ(KWQ_BURIED, q_done_with(self->q, item.ticket, KWQ_DONE_DEAD | KWQ_DONE_FORGET));
-	ASSERT_EQ(2, q_dead(self->q, dead, 2));
-	EXPECT_EQ(1, dead[0].item.requeues);
-	EXPECT_EQ(0, dead[1].item.requeues);
-	/* A rate-limited add does not revive. */
-	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "a"));
-	EXPECT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "b"));
-	check_stat(self->q, .items = 0);
-}
-
-/* Q4: an add during the hand-out is not lost, and neither is a time. */
-TEST_F(settle, bury_after_an_add)
-{
-	struct item item;
-
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
-	EXPECT_EQ(KWQ_REQUEUED, bury(self->q, item.ticket));
-	EXPECT_ENDS(self->q, 1, 0, 0, 0);
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "a", 10));
-	EXPECT_EQ(KWQ_STILL_WAITING, bury(self->q, item.ticket));
-	EXPECT_ENDS(self->q, 2, 0, 0, 0);
-	check_stat(self->q, .waiting = 1, .items = 1);
-	EXPECT_EQ(0, q_advance(self->q, 10));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(KWQ_BURIED, bury(self->q, item.ticket));
-	EXPECT_ENDS(self->q, 3, 0, 1, 1);
-}
-
-/* An item that was to die at its done dies once. */
-TEST_F(settle, bury_what_dies)
-{
-	struct kwq_config config = default_config();
-	struct item item;
-
-	config.dead_after = 1;
-	EXPECT_EQ(0, q_configure(self->q, &config));
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(0, q_advance(self->q, 1000000000));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(KWQ_BURIED, bury(self->q, item.ticket));
-	EXPECT_ENDS(self->q, 1, 0, 1, 1);
-}
-
-/* Q8 Q10: a queue that is shut down keeps nothing. */
-TEST_F(settle, bury_after_a_shut_down)
-{
-	struct item item;
-
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(0, q_shut_down(self->q));
-	EXPECT_EQ(KWQ_FINISHED, bury(self->q, item.ticket));
-	EXPECT_ENDS(self->q, 1, 0, 0, 0);
-	check_stat(self->q, .items = 0, .state = KWQ_STATE_SHUT_DOWN);
-	EXPECT_EQ(-ESHUTDOWN, q_try_get(self->q, &item));
-}
-
 /* ---- KWQ_DONE_RETURN ---- */
 
 /* U6: it is the next one again, and nothing tells that it was handed out, but its ticket. */
@@ -199,122 +96,6 @@ TEST_F(settle, give_back)
 	EXPECT_EQ(0, q_stat(self->q, &stat));
 	EXPECT_EQ(5, number_in(&stat.queue_duration));
 	EXPECT_EQ(3, number_in(&stat.work_duration));
-}
-
-/* M1: the queue duration of the next hand-out counts from the add. */
-TEST_F(settle, give_back_keeps_the_age)
-{
-	struct kwq_stat stat;
-	struct item item;
-
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	EXPECT_EQ(0, q_advance(self->q, 10));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(0, q_advance(self->q, 10));
-	EXPECT_EQ(KWQ_RETURNED, give_back(self->q, item.ticket));
-	EXPECT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(20, stat.oldest_ready);
-	EXPECT_EQ(0, q_advance(self->q, 10));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(10 + 30, stat.queue_duration.sum);
-	EXPECT_EQ(0, stat.work_duration.sum);
-
-	/* An add during the hand-out does not make it younger than that hand-out. */
-	EXPECT_EQ(0, q_advance(self->q, 5));
-	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
-	EXPECT_EQ(0, q_advance(self->q, 5));
-	EXPECT_EQ(KWQ_RETURNED, give_back(self->q, item.ticket));
-	EXPECT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(10, stat.oldest_ready);
-}
-
-/* Q4 Q12: one run serves the add, too; a higher priority counts, at its tail. */
-TEST_F(settle, give_back_after_an_add)
-{
-	struct item item;
-
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "b"));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
-	EXPECT_EQ(KWQ_RETURNED, give_back(self->q, item.ticket));
-	check_stat(self->q, .ready = 2, .items = 2);
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(KWQ_ADDED, q_add_priority(self->q, "h", 3));
-	EXPECT_EQ(KWQ_DIRTIED, q_add_priority(self->q, "a", 3));
-	EXPECT_EQ(KWQ_RETURNED, give_back(self->q, item.ticket));
-	expect_take(self->q, "h");
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(3, item.priority);
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
-	expect_take(self->q, "b");
-	check_stat(self->q, .items = 0);
-}
-
-/* D3: the item keeps its time. */
-TEST_F(settle, give_back_while_waiting)
-{
-	struct item item;
-
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "a", 10));
-	EXPECT_EQ(KWQ_RETURNED | KWQ_STILL_WAITING, give_back(self->q, item.ticket));
-	check_stat(self->q, .ready = 1, .waiting = 1, .items = 1);
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(KWQ_STILL_WAITING, q_done(self->q, item.ticket));
-	EXPECT_EQ(0, q_advance(self->q, 9));
-	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &item));
-	EXPECT_EQ(0, q_advance(self->q, 1));
-	expect_take(self->q, "a");
-}
-
-/* L11: nothing was done, so it is not to die any more. */
-TEST_F(settle, give_back_what_dies)
-{
-	struct kwq_config config = default_config();
-	struct item item;
-
-	config.dead_after = 1;
-	EXPECT_EQ(0, q_configure(self->q, &config));
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(0, q_advance(self->q, 1000000000));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(KWQ_RETURNED, give_back(self->q, item.ticket));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(1, item.requeues);
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
-	EXPECT_ENDS(self->q, 1, 1, 1, 0);
-}
-
-/* O1 L12: a return is no loss, and does not end a series of losses either. */
-TEST_F(settle, give_back_between_losses)
-{
-	struct kwq_config config = default_config();
-	struct kwq_stat stat;
-	struct item item;
-
-	config.dead_after_lost = 2;
-	EXPECT_EQ(0, q_configure(self->q, &config));
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_next(self->other, &item, "a");
-	close(self->other);
-	self->other = q_reopen(self->q);
-	ASSERT_LE(0, self->other);
-	expect_next(self->other, &item, "a");
-	EXPECT_EQ(1, item.abandoned);
-	EXPECT_EQ(KWQ_RETURNED, give_back(self->other, item.ticket));
-	expect_next(self->other, &item, "a");
-	EXPECT_EQ(1, item.abandoned);
-	close(self->other);
-	self->other = q_reopen(self->q);
-	ASSERT_LE(0, self->other);
-	EXPECT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(2, stat.abandoned);
-	EXPECT_EQ(1, stat.returned);
-	EXPECT_EQ(1, stat.dead);
 }
 
 /* Q13: of several, the last one comes first. So the reverse order restores them all. */
@@ -393,65 +174,6 @@ TEST_F(settle, in_one_call_with_a_get)
 	EXPECT_EQ(-EAGAIN, request(self->q, KWQ_IOC_GET, &get));
 	EXPECT_EQ(-EINVAL, result);
 	EXPECT_ENDS(self->q, 1, 1, 1, 1);
-}
-
-/* Q5: a waiter gets the item, and a poller hears of it. */
-TEST_F(settle, give_back_wakes)
-{
-	struct sleeper getter, poller;
-	struct item item;
-	int third = q_reopen(self->q);
-
-	ASSERT_LE(0, third);
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_next(self->q, &item, "a");
-	start_get(&getter, self->other);
-	EXPECT_EQ(KWQ_RETURNED, give_back(self->q, item.ticket));
-	EXPECT_EQ(1, sleeper_join(&getter));
-	EXPECT_STREQ("a", getter.item.key);
-
-	start_poll(&poller, third, POLLIN);
-	EXPECT_EQ(KWQ_RETURNED, give_back(self->other, getter.item.ticket));
-	EXPECT_EQ(POLLIN, sleeper_join(&poller));
-	expect_take(third, "a");
-	close(third);
-}
-
-/* Q14: a return to a paused queue wakes nobody, and the item is the first after it. */
-TEST_F(settle, give_back_in_a_pause)
-{
-	struct item item;
-
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "b"));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(0, q_pause(self->q));
-	EXPECT_EQ(KWQ_RETURNED, give_back(self->q, item.ticket));
-	EXPECT_FALSE(is_readable(self->q));
-	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &item));
-	EXPECT_EQ(0, q_resume(self->q));
-	EXPECT_TRUE(is_readable(self->q));
-	expect_take(self->q, "a");
-	expect_take(self->q, "b");
-}
-
-/* Q8 Q9: after a shut down the item is handed out again, and a drain waits for it. */
-TEST_F(settle, give_back_after_a_shut_down)
-{
-	struct sleeper drainer, getter;
-	struct item item;
-
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "a", 10));
-	start_drain(&drainer, self->q);
-	start_get(&getter, self->other);
-	EXPECT_EQ(KWQ_RETURNED, give_back(self->q, item.ticket));
-	EXPECT_EQ(1, sleeper_join(&getter));
-	EXPECT_FALSE(atomic_load(&drainer.ended));
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->other, getter.item.ticket));
-	EXPECT_EQ(0, sleeper_join(&drainer));
-	EXPECT_EQ(-ESHUTDOWN, q_try_get(self->other, &item));
 }
 
 /* O3: a lost item cannot be given back, and the next hand-out has a lease of its own. */

@@ -8,25 +8,7 @@
  */
 #include "kwq_test.h"
 
-FIXTURE(stress)
-{
-	int dev;
-	int q;
-};
-
-FIXTURE_SETUP(stress)
-{
-	self->dev = open_device();
-	ASSERT_LE(0, self->dev);
-	self->q = new_queue(self->dev);
-	ASSERT_LE(0, self->q);
-}
-
-FIXTURE_TEARDOWN(stress)
-{
-	close(self->q);
-	close(self->dev);
-}
+QUEUE_FIXTURE(stress, new_queue(self->dev))
 
 /* Nothing runs twice at once, and no add is lost */
 
@@ -150,16 +132,7 @@ static void meddle(int q, const char *key, __u32 r)
 static int get_into_nothing(int q)
 {
 	struct kwq_got got;
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys_len = KEY_ROOM,
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, 0, KEY_ROOM, 1, .flags = KWQ_GET_NONBLOCK);
 
 	return q_get_raw(q, &get);
 }

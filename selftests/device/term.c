@@ -92,41 +92,6 @@ TEST_F(term, ends_all_hand_outs)
 	expect_take(self->worker, "b");
 }
 
-/* D7: neither wraps. */
-TEST_F(term, at_the_end_of_time)
-{
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	EXPECT_EQ(0, q_advance(self->q, 5));
-	EXPECT_EQ(0, q_term_with(self->q, KWQ_TERM_RELATIVE, ~0ULL - 1));
-	EXPECT_TERM(self->q, KWQ_NO_DEADLINE, false);
-	EXPECT_EQ(0, q_term(self->q, 1ULL << 63));
-	EXPECT_TERM(self->q, KWQ_NO_DEADLINE, false);
-	EXPECT_EQ(0, q_term(self->q, (1ULL << 63) - 2));
-	EXPECT_EQ(0, q_advance_to(self->q, ~0ULL));
-	EXPECT_TERM(self->q, (1ULL << 63) - 2, true);
-}
-
-/* All is taken back when the call returns, from all handles. */
-TEST_F(term, that_has_passed_ends_all_now)
-{
-	enum { NR = 300 };
-	struct item item;
-	char key[8];
-
-	for (int i = 0; i < NR; i++) {
-		sprintf(key, "%d", i);
-		ASSERT_EQ(KWQ_ADDED, q_add(self->q, key));
-		ASSERT_EQ(1, q_try_get(i % 2 ? self->q : self->worker, &item));
-	}
-	EXPECT_EQ(0, q_term(self->q, 0));
-	check_stat(self->q, .state = KWQ_STATE_TERM_OVER, .ready = NR, .items = NR);
-	EXPECT_EQ(POLLOUT | POLLPRI, events_of(self->q));
-	EXPECT_EQ(POLLOUT | POLLPRI, events_of(self->worker));
-	EXPECT_EQ(-ESTALE, q_done(self->q, item.ticket));
-	EXPECT_EQ(0, q_term_with(self->q, KWQ_TERM_RELATIVE, 0));
-	EXPECT_EQ(-EAGAIN, q_try_get(self->worker, &item));
-}
-
 /* On a real clock, with nobody who calls at that time: the timer takes the item back. */
 TEST_F(term, timer_takes_back)
 {
@@ -206,24 +171,6 @@ TEST_F(term, outlives_the_manager)
 	EXPECT_EQ(1, q_try_get(self->worker, &item));
 	EXPECT_EQ(0, q_advance(self->q, 10));
 	EXPECT_EQ(-ESTALE, q_done(self->worker, item.ticket));
-}
-
-/* Q8 Q9: as a pause, it outlives a shut down, and a drain waits for a later term. */
-TEST_F(term, and_a_drain)
-{
-	struct sleeper drainer, getter;
-
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	EXPECT_EQ(0, q_term(self->q, 0));
-	start_drain(&drainer, self->q);
-	start_get(&getter, self->worker);
-	EXPECT_TRUE(q_shutting_down(self->q));
-	EXPECT_FALSE(atomic_load(&drainer.ended));
-	EXPECT_FALSE(atomic_load(&getter.ended));
-	EXPECT_EQ(0, q_term(self->q, KWQ_NO_DEADLINE));
-	EXPECT_EQ(1, sleeper_join(&getter));
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->worker, getter.item.ticket));
-	EXPECT_EQ(0, sleeper_join(&drainer));
 }
 
 /* N8: a follower need not keep the term. It sees that the items are ready again. */

@@ -163,21 +163,6 @@ TEST_F(values, comes_with_its_key)
 	EXPECT_EQ(0, nr_bytes(self->q));
 }
 
-TEST_F(values, later_one_wins)
-{
-	EXPECT_EQ(KWQ_ADDED, add_text(self->q, "a", "one"));
-	EXPECT_EQ(KWQ_COALESCED, add_text(self->q, "a", "the second"));
-	/* An add without a value leaves it as it is. */
-	EXPECT_EQ(KWQ_COALESCED, q_add(self->q, "a"));
-	EXPECT_EQ(1, nr_values(self->q));
-	q_done(self->q, EXPECT_GOT_TEXT(self->q, "a", "the second"));
-	/* 0 bytes take it away. */
-	EXPECT_EQ(KWQ_ADDED, add_text(self->q, "a", "one"));
-	EXPECT_EQ(KWQ_COALESCED, add_text(self->q, "a", ""));
-	EXPECT_EQ(0, nr_values(self->q));
-	EXPECT_GOT_TEXT(self->q, "a", "");
-}
-
 TEST_F(values, first_one_is_kept_on_request)
 {
 	__u64 ticket;
@@ -194,81 +179,6 @@ TEST_F(values, first_one_is_kept_on_request)
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "b"));
 	EXPECT_EQ(KWQ_COALESCED, add_value(self->q, "b", KWQ_ADD_KEEP_VALUE, "6", 1));
 	EXPECT_GOT_TEXT(self->q, "b", "6");
-}
-
-TEST_F(values, is_for_the_next_run)
-{
-	__u64 ticket;
-
-	EXPECT_EQ(KWQ_ADDED, add_text(self->q, "a", "one"));
-	ticket = EXPECT_GOT_TEXT(self->q, "a", "one");
-	EXPECT_EQ(KWQ_DIRTIED, add_text(self->q, "a", "two"));
-	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, ticket));
-	ticket = EXPECT_GOT_TEXT(self->q, "a", "two");
-	/* A retry keeps it. */
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(KWQ_STILL_WAITING, q_done(self->q, ticket));
-	EXPECT_EQ(0, q_advance(self->q, 1000000000));
-	ticket = EXPECT_GOT_TEXT(self->q, "a", "two");
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, ticket));
-	/* The count of requeues is remembered, the value is not. */
-	EXPECT_EQ(0, nr_values(self->q));
-	EXPECT_EQ(1, q_requeues(self->q, "a"));
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	EXPECT_GOT_TEXT(self->q, "a", "");
-}
-
-TEST_F(values, survives_the_loss_of_its_holder)
-{
-	int other = q_reopen(self->q);
-
-	ASSERT_LE(0, other);
-	EXPECT_EQ(KWQ_ADDED, add_text(self->q, "a", "one"));
-	EXPECT_GOT_TEXT(other, "a", "one");
-	close(other);
-	EXPECT_GOT_TEXT(self->q, "a", "one");
-
-	/* O1: a newer one wins. */
-	other = q_reopen(self->q);
-	ASSERT_LE(0, other);
-	EXPECT_EQ(KWQ_ADDED, add_text(self->q, "b", "one"));
-	EXPECT_GOT_TEXT(other, "b", "one");
-	EXPECT_EQ(KWQ_DIRTIED, add_text(self->q, "b", "two"));
-	close(other);
-	EXPECT_GOT_TEXT(self->q, "b", "two");
-}
-
-TEST_F(values, waits_and_dies_with_its_key)
-{
-	const struct kwq_config config = { .size = sizeof(config), .dead_after = 1 };
-	__u64 ticket;
-
-	EXPECT_EQ(0, q_configure(self->q, &config));
-	EXPECT_EQ(KWQ_WAITING, add_value(self->q, "a", KWQ_ADD_RATE_LIMITED, "one", 3));
-	EXPECT_EQ(KWQ_COALESCED, add_value(self->q, "a", KWQ_ADD_RATE_LIMITED, "two", 3));
-	EXPECT_EQ(0, q_advance(self->q, 1000000000));
-	ticket = EXPECT_GOT_TEXT(self->q, "a", "two");
-	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, ticket));
-	EXPECT_EQ(1, nr_values(self->q));
-	EXPECT_EQ(KWQ_ADDED, q_kick(self->q, "a"));
-	EXPECT_GOT_TEXT(self->q, "a", "two");
-}
-
-TEST_F(values, ends_with_its_key)
-{
-	EXPECT_EQ(KWQ_ADDED, add_text(self->q, "a", "one"));
-	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "a"));
-	EXPECT_EQ(0, nr_bytes(self->q));
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	q_done(self->q, EXPECT_GOT_TEXT(self->q, "a", ""));
-
-	EXPECT_EQ(KWQ_WAITING, add_value(self->q, "w", KWQ_ADD_RATE_LIMITED, "one", 3));
-	EXPECT_EQ(0, q_shut_down(self->q));
-	EXPECT_EQ(0, nr_values(self->q));
-	EXPECT_EQ(0, nr_bytes(self->q));
-	EXPECT_EQ(-ESHUTDOWN, add_text(self->q, "a", "one"));
-	EXPECT_EQ(0, nr_bytes(self->q));
 }
 
 /* O4: the memory of values counts, and what does not fit changes nothing. */
@@ -298,36 +208,6 @@ TEST_F(values, counts_as_memory)
 	close(q);
 }
 
-/*
- * L10: no add drops a count for room, however large its value. It once dropped all of them, and
- * then one more.
- */
-TEST_F(values, large_ones_beside_many_counts)
-{
-	enum { NR = 1000 };
-	int q = create_with(self->dev, KWQ_CREATE_VALUES, 190000, 0);
-	const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
-	const struct kwq_config config = config_of(at_once);
-	struct kwq_stat stat;
-	char key[16];
-
-	ASSERT_LE(0, q);
-	ASSERT_EQ(0, q_configure(q, &config));
-	for (int i = 0; i < NR; i++) {
-		snprintf(key, sizeof(key), "k%d", i);
-		ASSERT_EQ(KWQ_RESTORED, q_restore(q, key, .state = KWQ_IS_REMEMBERED,
-						  .requeues = 1));
-	}
-	ASSERT_EQ(0, q_stat(q, &stat));
-	ASSERT_EQ(NR, stat.remembered);
-	EXPECT_EQ(KWQ_ADDED, add_value(q, "new", 0, self->big, 65000));
-	EXPECT_EQ(-ENOSPC, add_value(q, "more", 0, self->big, KWQ_VALUE_MAX));
-	ASSERT_EQ(0, q_stat(q, &stat));
-	EXPECT_EQ(NR, stat.remembered);
-	EXPECT_EQ(NR + 1, stat.items);
-	close(q);
-}
-
 TEST_F(values, needs_a_queue_with_values)
 {
 	int q = create_with(self->dev, 0, 0, 0);
@@ -339,51 +219,6 @@ TEST_F(values, needs_a_queue_with_values)
 	EXPECT_EQ(-EOPNOTSUPP, add_text(q, "a", "one"));
 	/* A get that wants values gets none. */
 	EXPECT_GOT_TEXT(q, "a", "");
-	close(q);
-}
-
-/*
- * A queue with groups, but without values, has no room for a new group. The add must not look for
- * a value.
- */
-TEST_F(values, need_no_room_where_they_cannot_be)
-{
-	const struct kwq_add_entry entry = {
-		.key_len = 1,
-		.flags = KWQ_ADD_VALUE | KWQ_ADD_GROUP,
-	};
-	const struct kwq_add_extra extra = {
-		.value = user_ptr("one"), .value_len = 3, .group = user_ptr(self->big),
-		.group_len = KWQ_GROUP_MAX,
-	};
-	int q = create_with(self->dev, KWQ_CREATE_GROUPS, 400, 0);
-
-	ASSERT_LE(0, q);
-	EXPECT_EQ(KWQ_ADDED, q_add(q, "a"));
-	EXPECT_EQ(-EOPNOTSUPP, add_entry(q, &entry, "a", &extra, sizeof(extra)));
-	EXPECT_EQ(-EOPNOTSUPP, add_text(q, "new", "one"));
-	EXPECT_GOT_TEXT(q, "a", "");
-	close(q);
-}
-
-/* Key, lease and value lie behind each other, at any length of the key. */
-TEST_F(values, beside_leases_and_long_keys)
-{
-	static const unsigned int lens[] = { 1, 7, 8, 9, 31, 32, 33, 63, 64, 65, 100, 4095, 4096 };
-	char key[KWQ_KEY_MAX + 1], value[8];
-	int q = create_with(self->dev, KWQ_CREATE_VALUES, 0, 1000);
-
-	ASSERT_LE(0, q);
-	for (size_t i = 0; i < ARRAY_SIZE(lens); i++) {
-		memset(key, 'k', lens[i]);
-		key[lens[i]] = 0;
-		sprintf(value, "%u", lens[i]);
-		EXPECT_EQ(KWQ_ADDED, add_text(q, key, value));
-		EXPECT_GOT_TEXT(q, key, value);
-		EXPECT_EQ(0, q_advance(q, 1001));
-		q_done(q, EXPECT_GOT_TEXT(q, key, value));
-	}
-	EXPECT_EQ(0, nr_bytes(q));
 	close(q);
 }
 

@@ -9,29 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 
-FIXTURE(wait)
-{
-	int dev;
-	int q;
-	int other;	/* a second handle of the same queue */
-};
-
-FIXTURE_SETUP(wait)
-{
-	self->dev = open_device();
-	ASSERT_LE(0, self->dev);
-	self->q = new_queue(self->dev);
-	ASSERT_LE(0, self->q);
-	self->other = q_reopen(self->q);
-	ASSERT_LE(0, self->other);
-}
-
-FIXTURE_TEARDOWN(wait)
-{
-	close(self->other);
-	close(self->q);
-	close(self->dev);
-}
+TWO_HANDLES_FIXTURE(wait, new_queue(self->dev))
 
 /* Without waiting */
 
@@ -167,12 +145,6 @@ TEST_F(wakes, add)
 	check_woken(_metadata, self, variant, "a");
 }
 
-TEST_F(wakes, add_through_the_same_handle)
-{
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	check_woken(_metadata, self, variant, "a");
-}
-
 TEST_F(wakes, add_in_a_batch_among_errors)
 {
 	struct batch *b = new_batch();
@@ -205,20 +177,6 @@ TEST_F(wakes, time_comes)
 	check_woken(_metadata, self, variant, "a");
 }
 
-TEST_F(wakes, time_is_past)
-{
-	ASSERT_EQ(KWQ_ADDED, q_add_at(self->other, "a", 1));
-	check_woken(_metadata, self, variant, "a");
-}
-
-/* D2 */
-TEST_F(wakes, wait_replaced_by_the_past)
-{
-	ASSERT_EQ(KWQ_WAITING, q_add_after(self->other, "a", HOUR));
-	ASSERT_EQ(KWQ_ADDED, q_add_with(self->other, "a", KWQ_ADD_AT | KWQ_ADD_REPLACE, 0, 1));
-	check_woken(_metadata, self, variant, "a");
-}
-
 /* Q4 */
 TEST_F(wakes, requeue_at_done)
 {
@@ -248,106 +206,9 @@ TEST_F(wakes, shut_down)
 	EXPECT_EQ(-ESHUTDOWN, q_try_get(self->q, &self->s.item));
 }
 
-/* Q8: the wait continues for the items of others, and ends with the last of them. */
-TEST_F(wakes, last_done_after_shut_down)
-{
-	int ret;
-
-	ASSERT_EQ(0, q_shut_down(self->other));
-	wait_until_asleep(self->s.tid, variant->poll ? NR_POLL : __NR_ioctl, KWQ_IOC_GET);
-	EXPECT_FALSE(self->s.ended);
-	ASSERT_EQ(KWQ_FINISHED, q_done(self->other, self->held.ticket));
-	ret = sleeper_join(&self->s);
-	EXPECT_EQ(variant->poll ? POLLIN : -ESHUTDOWN, ret);
-	EXPECT_EQ(-ESHUTDOWN, q_try_get(self->q, &self->s.item));
-}
-
-/* Q8, O1 */
-TEST_F(wakes, abandoned_after_shut_down)
-{
-	ASSERT_EQ(0, q_shut_down(self->other));
-	ASSERT_EQ(0, close(self->other));
-	self->other = -1;
-	check_woken(_metadata, self, variant, "held");
-}
-
-/* Q8 */
-TEST_F(wakes, requeue_after_shut_down)
-{
-	ASSERT_EQ(KWQ_DIRTIED, q_add(self->other, "held"));
-	ASSERT_EQ(0, q_shut_down(self->other));
-	ASSERT_EQ(KWQ_REQUEUED, q_done(self->other, self->held.ticket));
-	check_woken(_metadata, self, variant, "held");
-}
-
 /* Many waiters */
 
 #define WAITERS	16
-
-static struct sleeper *any_ended(struct sleeper *sleepers, bool *joined)
-{
-	for (;;) {
-		for (int i = 0; i < WAITERS; i++)
-			if (!joined[i] && atomic_load(&sleepers[i].ended)) {
-				joined[i] = true;
-				return &sleepers[i];
-			}
-		sched_yield();
-	}
-}
-
-/* Q5: each item wakes exactly one waiter; the others are not even woken. */
-TEST_F(wait, one_item_wakes_one)
-{
-	struct sleeper sleepers[WAITERS], *s;
-	bool joined[WAITERS] = { };
-	long slept[WAITERS];
-	char key[16];
-
-	for (int i = 0; i < WAITERS; i++) {
-		start_get(&sleepers[i], i % 2 ? self->q : self->other);
-		slept[i] = times_slept(sleepers[i].tid);
-	}
-	for (int n = 0; n < WAITERS; n++) {
-		snprintf(key, sizeof(key), "%d", n);
-		ASSERT_EQ(KWQ_ADDED, q_add(self->q, key));
-		s = any_ended(sleepers, joined);
-		EXPECT_EQ(1, sleeper_join(s));
-		EXPECT_STREQ(key, s->item.key);
-		for (int i = 0; i < WAITERS; i++) {
-			if (joined[i])
-				continue;
-			wait_until_asleep(sleepers[i].tid, __NR_ioctl, KWQ_IOC_GET);
-			EXPECT_EQ(slept[i], times_slept(sleepers[i].tid)) {
-				TH_LOG("waiter %d, item %d", i, n);
-			}
-		}
-	}
-	check_stat(self->q, .processing = WAITERS, .items = WAITERS);
-}
-
-/* Q5, Q13: a batch wakes as many waiters as it has items. */
-TEST_F(wait, batch_wakes_as_many)
-{
-	struct sleeper sleepers[WAITERS];
-	struct batch *b = new_batch();
-	unsigned int seen = 0;
-	char key[16];
-
-	for (int i = 0; i < WAITERS; i++) {
-		start_get(&sleepers[i], self->q);
-		snprintf(key, sizeof(key), "%d", i);
-		batch_add(b, key);
-	}
-	ASSERT_EQ(WAITERS, batch_run(self->other, KWQ_IOC_ADD, b));
-	for (int i = 0; i < WAITERS; i++) {
-		EXPECT_EQ(1, sleeper_join(&sleepers[i]));
-		seen |= 1U << atoi(sleepers[i].item.key);
-	}
-	EXPECT_EQ((1U << WAITERS) - 1, seen);
-	check_stat(self->q, .processing = WAITERS, .items = WAITERS);
-	free(b);
-}
 
 /* Q5, U2: pollers are woken, too, for the items that the getters leave. */
 TEST_F(wait, batch_wakes_getters_and_pollers)
@@ -366,53 +227,6 @@ TEST_F(wait, batch_wakes_getters_and_pollers)
 		EXPECT_EQ(KWQ_FINISHED, q_done(self->q, getter.item.ticket));
 		EXPECT_LT(0, q_remove(self->q, getter.item.key[0] == 'a' ? "b" : "a"));
 	}
-	free(b);
-}
-
-/* Q8: a refused add wakes nobody. */
-TEST_F(wait, refused_add_wakes_nobody)
-{
-	struct sleeper sleepers[4];
-	struct item item;
-	long slept[4];
-
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_next(self->other, &item, "a");
-	ASSERT_EQ(0, q_shut_down(self->q));
-	for (int i = 0; i < 4; i++) {
-		start_get(&sleepers[i], self->q);
-		slept[i] = times_slept(sleepers[i].tid);
-	}
-	for (int n = 0; n < 10; n++)
-		EXPECT_EQ(-ESHUTDOWN, q_add(self->q, "b"));
-	for (int i = 0; i < 4; i++) {
-		wait_until_asleep(sleepers[i].tid, __NR_ioctl, KWQ_IOC_GET);
-		EXPECT_EQ(slept[i], times_slept(sleepers[i].tid));
-	}
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->other, item.ticket));
-	for (int i = 0; i < 4; i++)
-		EXPECT_EQ(-ESHUTDOWN, sleeper_join(&sleepers[i]));
-}
-
-/* Q5, D4: items that are due at once wake as many waiters. */
-TEST_F(wait, due_at_once_wake_as_many)
-{
-	struct sleeper sleepers[WAITERS];
-	struct batch *b = new_batch();
-	char key[16];
-	__u64 due;
-
-	for (int i = 0; i < WAITERS; i++)
-		start_get(&sleepers[i], self->q);
-	due = now_ns() + 20 * MSEC;
-	for (int i = 0; i < WAITERS; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		batch_add_with(b, key, KWQ_ADD_AT, 0, due);
-	}
-	ASSERT_EQ(WAITERS, batch_run(self->other, KWQ_IOC_ADD, b));
-	for (int i = 0; i < WAITERS; i++)
-		EXPECT_EQ(1, sleeper_join(&sleepers[i]));
-	check_stat(self->q, .processing = WAITERS, .items = WAITERS);
 	free(b);
 }
 
@@ -437,16 +251,7 @@ TEST_F(wait, shut_down_wakes_everyone)
 static int call_get_into_nothing(struct sleeper *s)
 {
 	struct kwq_got got;
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.deadline = KWQ_NO_DEADLINE,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys_len = 8,
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, 0, 8, 1, .deadline = KWQ_NO_DEADLINE);
 
 	return q_get_raw(s->fd, &get);
 }
@@ -454,15 +259,7 @@ static int call_get_into_nothing(struct sleeper *s)
 static int call_get_without_room(struct sleeper *s)
 {
 	struct kwq_got got;
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.deadline = KWQ_NO_DEADLINE,
-		.get = {
-			.entries = user_ptr(&got),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, 0, 0, 1, .deadline = KWQ_NO_DEADLINE);
 
 	return q_get_raw(s->fd, &get);
 }
@@ -510,48 +307,6 @@ TEST_F(wait, no_room_wakes_the_next)
 	check_passed_on(_metadata, self->q, self->other, call_get_without_room, -EMSGSIZE);
 }
 
-static int call_get_with_room(struct sleeper *s)
-{
-	__u8 keys[KWQ_KEY_MAX];
-	struct kwq_got got;
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.deadline = KWQ_NO_DEADLINE,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(keys),
-			.keys_len = sizeof(keys),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
-
-	return q_get_raw(s->fd, &get);
-}
-
-/* Q5: a key too long for the first attempt to fetch still wakes only one getter. */
-TEST_F(wait, long_key_wakes_one)
-{
-	static const __u8 key[100] = "long";
-	struct sleeper sleepers[2];
-	long slept[2];
-	int woken;
-
-	for (int i = 0; i < 2; i++) {
-		start_call(&sleepers[i], i ? self->q : self->other, call_get_with_room);
-		slept[i] = times_slept(sleepers[i].tid);
-	}
-	ASSERT_EQ(KWQ_ADDED, q_add_bytes(self->q, key, sizeof(key), 0, 0, 0));
-	while (!atomic_load(&sleepers[0].ended) && !atomic_load(&sleepers[1].ended))
-		sched_yield();
-	woken = !atomic_load(&sleepers[0].ended);
-	EXPECT_EQ(1, sleeper_join(&sleepers[woken]));
-	wait_until_asleep(sleepers[!woken].tid, __NR_ioctl, KWQ_IOC_GET);
-	EXPECT_EQ(slept[!woken], times_slept(sleepers[!woken].tid));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "short"));
-	EXPECT_EQ(1, sleeper_join(&sleepers[!woken]));
-}
-
 /*
  * Q5: an item that a worker's done makes ready goes to the same call's get, and nobody
  * is woken for it.
@@ -561,16 +316,7 @@ TEST_F(wait, done_and_get_in_one_wakes_nobody)
 	struct kwq_done_entry entry = {};
 	__u8 keys[KWQ_KEY_MAX];
 	struct kwq_got got;
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(keys),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(keys), 0, 1, .flags = KWQ_GET_NONBLOCK);
 	struct sleeper sleeper;
 	struct item item;
 	__s32 result;
@@ -673,18 +419,8 @@ TEST_F(wait, signal_restarts_with_a_relative_deadline)
 	struct kwq_got got;
 	struct sleeper s;
 	__u8 key[8];
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_RELATIVE,
-		.deadline = 10 * SEC,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(key),
-			.keys_len = sizeof(key),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(key), sizeof(key), 1,
+					   .flags = KWQ_GET_RELATIVE, .deadline = 10 * SEC);
 
 	ASSERT_LE(0, q);
 	ASSERT_EQ(0, q_advance(q, 5 * SEC));
@@ -784,17 +520,8 @@ TEST_F(wait, signal_after_done_does_not_restart)
 	struct item item;
 	struct sleeper s;
 	__u8 key[8];
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.deadline = KWQ_NO_DEADLINE,
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(key),
-			.keys_len = sizeof(key),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(key), sizeof(key), 1,
+					   .deadline = KWQ_NO_DEADLINE);
 
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 	expect_next(self->q, &item, "a");

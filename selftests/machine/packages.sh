@@ -43,7 +43,7 @@ for group in "$@"; do
 	model) packages+=(build-essential clang "$CLANG_RUNTIME" "$SOURCE_PACKAGE" xz-utils) ;;
 	spin) packages+=(build-essential spin) ;;
 	share) packages+=("${MACHINE[@]}" "${LIBRARIES[@]}" e2fsprogs iproute2 nftables openssl qemu-utils sqlite3) ;;
-	bench) packages+=("${MACHINE[@]}" "${LIBRARIES[@]}" golang-go libglib2.0-dev parallel task-spooler) ;;
+	bench) packages+=("${MACHINE[@]}" "${LIBRARIES[@]}" libglib2.0-dev parallel task-spooler) ;;
 	arm64) packages+=(qemu-system-arm) ;;
 	s390x) packages+=(qemu-system-misc) ;;
 	deb) packages+=("${DEB[@]}") ;;

@@ -12,11 +12,11 @@ mutant.py plant NAME TREE       changes the sources in TREE
 mutant.py judge NAME RESULTS    prints the test that found it, from the results of its suite
 mutant.py table LINES           prints the lines as columns
 
-There is a file for each folder of sources, such as kmod-core.diff. A mutant begins in it with
+There is a file for each folder of sources, such as kmod-core.diff, and its head says which suite finds most of them. A mutant
+begins in it with
 
-    mutant: its name
-    class: the class of bug
-    suite: the suite of run-tests.sh that finds it, and the programs of a kselftests suite
+    mutant: its name (the class of bug)
+    suite: another suite of run-tests.sh that finds it, and the programs of a kselftests suite
     finds: a regular expression; a failure of the suite must match it
     then, up to the first line that begins with ---, why it is a bug
 
@@ -85,13 +85,17 @@ def texts():
     """The text of each mutant, by name."""
     found = {}
     for path in sorted(HERE.glob('*.diff')):
-        _, *mutants = re.split(r'^mutant: ', path.read_text(), flags=re.M)
+        head, *mutants = re.split(r'^mutant: ', path.read_text(), flags=re.M)
+        default = re.search(r'^# (suite: .*\n)', head, re.M)
         for text in mutants:
-            name, _, text = text.partition('\n')
+            title, _, text = text.partition('\n')
+            name, kind = re.fullmatch(r'([\w-]+)(?: \((.*)\))?', title).groups()
             if name in found:
                 raise ValueError(f'{path.name}: there are two mutants {name}')
+            if default and not re.search('^suite: ', text.partition('\n--- ')[0], re.M):
+                text = default[1] + text
             # An empty line stands before the next one.
-            found[name] = text.rstrip('\n') + '\n'
+            found[name] = f'class: {kind}\n' * bool(kind) + text.rstrip('\n') + '\n'
     return found
 
 
@@ -187,9 +191,15 @@ def kunit_cases(tree):
     """The KUnit suites and cases in a tree."""
     for path in Path(tree, 'kmod/tests').rglob('*.c'):
         text = path.read_text()
-        for suite, array in re.findall(r'\.name = "([\w-]+)",[^}]*\.test_cases = (\w+),', text):
-            listed = re.search(rf'struct kunit_case {array}\[\] = {{(.*?)^}};', text, re.M | re.S)
-            yield from ((suite, case) for case in re.findall(r'\bKUNIT_CASE\w*\((\w+)', listed[1]))
+        suites = re.findall(r'\.name = "([\w-]+)",[^}]*\.test_cases = (\w+),', text)
+        for array, suite in re.findall(r'\bKWQ_TEST_SUITES\((\w+), "([\w-]+)"', text):
+            suites += (suite, f'{array}_cases'), (f'{suite}-small', f'{array}_small_cases')
+        for suite, array in suites:
+            listed = re.search(rf'struct kunit_case {array}\[\] = {{(.*?)^}};', text, re.M | re.S)[1]
+            # The cases of both forms of a queue are in a macro.
+            for macro in re.findall(r'^\t(\w+_OF_BOTH),$', listed, re.M):
+                listed += re.search(rf'^#define {macro}\b(.*?[^\\])$', text, re.M | re.S)[1]
+            yield from ((suite, case) for case in re.findall(r'\bKUNIT_CASE\w*\((\w+)', listed))
 
 
 def main():

@@ -22,6 +22,10 @@
  * - Signals: a call that a signal interrupts returns -EINTR, unless the kernel
  *   restarts it (SA_RESTART). The library retries nothing.
  * - Keys are 1 to KWQ_KEY_MAX bytes of any value.
+ * - Arguments: @q is a handle with the right that KWQ_RIGHTS_ALL names for the call; a
+ *   done needs the handle that holds the item. @key has @len bytes. Where a call fills in
+ *   @item, @key has room for @room bytes. A call stops waiting at @deadline, or when
+ *   @timeout_ns has passed. A comment names an argument only if there is more to say.
  */
 #ifndef KWQ_H
 #define KWQ_H
@@ -180,7 +184,6 @@ struct kwq_item {
 
 /**
  * kwq_create() - create a queue and open it
- * @q:		receives the handle.
  * @name:	1 to KWQ_NAME_MAX bytes without a slash, or NULL for an unnamed queue.
  *		An unnamed queue lives as long as its handles. A named queue lives until
  *		it is unlinked and its last handle is closed.
@@ -200,7 +203,6 @@ int kwq_create(struct kwq **q, const char *name,
 
 /**
  * kwq_open() - open a queue by its name
- * @q:		receives the handle.
  * @name:	its name.
  * @rights:	KWQ_RIGHT_* bits of the new handle, at least one.
  * @open_flags:	as in &struct kwq_create_options; O_CLOEXEC is not implied.
@@ -235,7 +237,6 @@ int kwq_reopen(struct kwq **q, const struct kwq *of, unsigned int rights, int op
 
 /**
  * kwq_from_fd() - make a handle from an inherited or received descriptor
- * @q:		receives the handle.
  * @fd:		descriptor of a queue. On success the handle owns the descriptor; on
  *		failure the caller still owns it.
  *
@@ -319,9 +320,6 @@ int kwq_info(struct kwq_info *info);
 
 /**
  * kwq_add() - add a key
- * @q:		the queue, open for writing.
- * @key:	the key.
- * @len:	its length in bytes.
  *
  * Return: KWQ_ADDED (it is ready), KWQ_COALESCED (it was ready already), KWQ_DIRTIED
  * (it is being processed, and its done will make it ready again), KWQ_DIRTY (as
@@ -334,10 +332,6 @@ int kwq_add(struct kwq *q, const void *key, size_t len);
 
 /**
  * kwq_add_wait() - add a key; wait for room if the queue is full
- * @q:		the queue, open for writing.
- * @key:	the key.
- * @len:	its length in bytes.
- * @deadline:	when to stop waiting.
  *
  * A key that is in the queue already needs no room. poll(2) with POLLOUT waits for room
  * without adding.
@@ -351,10 +345,6 @@ int kwq_add_wait(struct kwq *q, const void *key, size_t len, uint64_t deadline);
 
 /**
  * kwq_add_wait_within() - add a key; wait for room, up to a timeout
- * @q:		the queue, open for writing.
- * @key:	the key.
- * @len:	its length in bytes.
- * @timeout_ns:	how long to wait, as in kwq_get_within().
  *
  * Return: as kwq_add_wait().
  */
@@ -362,9 +352,6 @@ int kwq_add_wait_within(struct kwq *q, const void *key, size_t len, uint64_t tim
 
 /**
  * kwq_add_after() - add a key after a delay
- * @q:		the queue, open for writing.
- * @key:	the key.
- * @len:	its length in bytes.
  * @delay_ns:	the delay; 0 is kwq_add(). A delay beyond the end of the clock means the
  *		end of the clock. If one key gets several times, the earliest counts;
  *		kwq_add_with() has other policies.
@@ -376,9 +363,6 @@ int kwq_add_after(struct kwq *q, const void *key, size_t len, uint64_t delay_ns)
 
 /**
  * kwq_add_with() - add a key with a priority, a time, or a policy
- * @q:		the queue, open for writing.
- * @key:	the key.
- * @len:	its length in bytes.
  * @options:	how to add; NULL is kwq_add().
  *
  * Return: as kwq_add_after(), or -E2BIG (@options has members that this library does
@@ -389,9 +373,6 @@ int kwq_add_with(struct kwq *q, const void *key, size_t len,
 
 /**
  * kwq_add_debounced() - add a key after the last of several events
- * @q:		the queue, open for writing.
- * @key:	the key.
- * @len:	its length in bytes.
  * @after_ns:	delay after this add; it postpones a waiting key.
  * @at_most_ns:	the longest wait, from its first add; at least 1.
  *
@@ -406,8 +387,6 @@ int kwq_add_debounced(struct kwq *q, const void *key, size_t len, uint64_t after
 /**
  * kwq_add_value() - add a key with a value
  * @q:		the queue, open for writing, made with KWQ_CREATE_VALUES.
- * @key:	the key.
- * @len:	its length in bytes.
  * @value:	the value. The queue copies it.
  * @value_len:	its length in bytes, up to KWQ_VALUE_MAX; 0 takes the key's value away.
  *
@@ -423,9 +402,6 @@ int kwq_add_value(struct kwq *q, const void *key, size_t len, const void *value,
 
 /**
  * kwq_add_rate_limited() - add a key after the delay that the queue's limiters choose
- * @q:		the queue, open for writing.
- * @key:	the key.
- * @len:	its length in bytes.
  *
  * The key's requeues go up by one. kwq_forget() sets them to 0.
  *
@@ -440,10 +416,7 @@ int kwq_add_rate_limited(struct kwq *q, const void *key, size_t len);
 /**
  * kwq_get() - take the first ready item; wait for one
  * @q:		the queue, open for reading. The handle holds the item from now on.
- * @item:	filled in.
- * @key:	room for the key.
  * @room:	its size in bytes; KWQ_KEY_MAX is always enough.
- * @deadline:	when to stop waiting.
  *
  * Return: 0, or -EAGAIN (nothing ready, and the handle has O_NONBLOCK), -EBADF (not
  * open for reading), -EFAULT (the item is back in its old place), -EINTR, -EMSGSIZE
@@ -456,8 +429,6 @@ int kwq_get(struct kwq *q, struct kwq_item *item, void *key, size_t room,
 /**
  * kwq_get_within() - take the first ready item; wait for one, up to a timeout
  * @q:		the queue, open for reading. The handle holds the item from now on.
- * @item:	filled in.
- * @key:	room for the key.
  * @room:	its size in bytes; KWQ_KEY_MAX is always enough.
  * @timeout_ns:	how long to wait, counted from the call. A timeout beyond the end of the
  *		clock, or KWQ_NO_DEADLINE, means for ever. A call that the kernel
@@ -471,8 +442,6 @@ int kwq_get_within(struct kwq *q, struct kwq_item *item, void *key, size_t room,
 /**
  * kwq_add_group() - add a key to a group
  * @q:		the queue, open for writing, made with KWQ_CREATE_GROUPS.
- * @key:	the key.
- * @len:	its length in bytes.
  * @group:	the name of the group: any bytes. Groups need no creation.
  * @group_len:	its length in bytes, up to KWQ_GROUP_MAX; 0 takes the key out of its group.
  *
@@ -494,7 +463,6 @@ int kwq_add_group(struct kwq *q, const void *key, size_t len, const void *group,
  *		value @item->group_len bytes behind that.
  * @data:	room for the key, the name and the value.
  * @room:	its size in bytes; KWQ_KEY_MAX + KWQ_GROUP_MAX + KWQ_VALUE_MAX is always enough.
- * @deadline:	when to stop waiting.
  *
  * Return: as kwq_get(); -EMSGSIZE if they do not fit.
  */
@@ -503,11 +471,6 @@ int kwq_get_value(struct kwq *q, struct kwq_item *item, void *data, size_t room,
 
 /**
  * kwq_get_value_within() - kwq_get_value() with a timeout
- * @q:		as for kwq_get_value().
- * @item:	as for kwq_get_value().
- * @data:	as for kwq_get_value().
- * @room:	as for kwq_get_value().
- * @timeout_ns:	as for kwq_get_within().
  *
  * Return: as kwq_get_value().
  */
@@ -516,10 +479,6 @@ int kwq_get_value_within(struct kwq *q, struct kwq_item *item, void *data, size_
 
 /**
  * kwq_try_get_value() - kwq_get_value() that does not wait
- * @q:		as for kwq_get_value().
- * @item:	as for kwq_get_value().
- * @data:	as for kwq_get_value().
- * @room:	as for kwq_get_value().
  *
  * Return: as kwq_get_value(), with -EAGAIN if nothing is ready.
  */
@@ -527,10 +486,6 @@ int kwq_try_get_value(struct kwq *q, struct kwq_item *item, void *data, size_t r
 
 /**
  * kwq_try_get() - take the first ready item; do not wait
- * @q:		the queue, open for reading.
- * @item:	filled in.
- * @key:	room for the key.
- * @room:	its size in bytes.
  *
  * Return: as kwq_get(), with -EAGAIN if nothing is ready.
  */
@@ -538,7 +493,6 @@ int kwq_try_get(struct kwq *q, struct kwq_item *item, void *key, size_t room);
 
 /**
  * kwq_done() - finish an item that this handle holds
- * @q:		the handle that holds it.
  * @ticket:	the item's ticket.
  *
  * Return: KWQ_FINISHED, or one or both of these bits: KWQ_REQUEUED (the item was added
@@ -550,7 +504,6 @@ int kwq_done(struct kwq *q, uint64_t ticket);
 
 /**
  * kwq_done_with() - finish an item that this handle holds, with flags
- * @q:		the handle that holds it.
  * @ticket:	the item's ticket.
  * @flags:	KWQ_DONE_FORGET also sets the item's requeues to 0, as
  *		kwq_forget() does. KWQ_DONE_DEAD is kwq_bury(), and may be combined with
@@ -563,7 +516,6 @@ int kwq_done_with(struct kwq *q, uint64_t ticket, uint32_t flags);
 
 /**
  * kwq_bury() - finish an item that this handle holds, and make it a dead letter
- * @q:		the handle that holds it.
  * @ticket:	the item's ticket.
  *
  * The item is dead, as if it had been tried too often, whether or not the queue has a limit
@@ -578,7 +530,6 @@ int kwq_bury(struct kwq *q, uint64_t ticket);
 
 /**
  * kwq_give_back() - return an item to the queue as if it had not been handed out
- * @q:		the handle that holds it.
  * @ticket:	the item's ticket.
  *
  * The item is ready at the head of its priority. It keeps its requeues, and its time if it is
@@ -593,9 +544,6 @@ int kwq_give_back(struct kwq *q, uint64_t ticket);
 
 /**
  * kwq_done_key() - finish an item, named by its key
- * @q:		the handle that holds it.
- * @key:	the key.
- * @len:	its length in bytes.
  *
  * Costs one look-up more than kwq_done().
  *
@@ -606,7 +554,6 @@ int kwq_done_key(struct kwq *q, const void *key, size_t len);
 
 /**
  * kwq_extend() - extend the lease of an item that this handle holds
- * @q:		the handle that holds it.
  * @ticket:	the item's ticket.
  *
  * From now on the handle may hold the item for &kwq_create_options.lease. In a queue
@@ -620,7 +567,6 @@ int kwq_extend(struct kwq *q, uint64_t ticket);
 
 /**
  * kwq_note() - say something of an item that this handle holds, and extend its lease
- * @q:		the handle that holds it.
  * @ticket:	the item's ticket.
  * @note:	any bytes; NULL if @len is 0.
  * @len:	their number, up to KWQ_NOTE_MAX; 0 takes the item's note away.
@@ -638,9 +584,6 @@ int kwq_note(struct kwq *q, uint64_t ticket, const void *note, size_t len);
 
 /**
  * kwq_extend_key() - extend the lease of an item, named by its key
- * @q:		the handle that holds it.
- * @key:	the key.
- * @len:	its length in bytes.
  *
  * Threads that share a handle must use kwq_extend(): a key does not tell which of them
  * holds the item. An item that one thread lost may be with another thread.
@@ -652,12 +595,10 @@ int kwq_extend_key(struct kwq *q, const void *key, size_t len);
 
 /**
  * kwq_next() - finish one item and get the next, in one call
- * @q:		the queue, open for reading.
  * @ticket:	ticket of the item to finish.
  * @item:	filled in with the next item. It may be the structure that holds
  *		@ticket.
  * @key:	room for the next key.
- * @room:	its size in bytes.
  * @deadline:	when to stop waiting for the next item.
  *
  * In any case @item->done receives the result of the done: that of kwq_done(), or
@@ -671,12 +612,9 @@ int kwq_next(struct kwq *q, uint64_t ticket, struct kwq_item *item, void *key,
 
 /**
  * kwq_next_within() - finish one item and get the next, with a timeout
- * @q:		the queue, open for reading.
  * @ticket:	ticket of the item to finish.
  * @item:	filled in with the next item, as in kwq_next().
  * @key:	room for the next key.
- * @room:	its size in bytes.
- * @timeout_ns:	how long to wait, as in kwq_get_within().
  *
  * Return: as kwq_next().
  */
@@ -685,9 +623,6 @@ int kwq_next_within(struct kwq *q, uint64_t ticket, struct kwq_item *item, void 
 
 /**
  * kwq_remove() - take a key out
- * @q:		the queue, open for managing.
- * @key:	the key.
- * @len:	its length in bytes.
  *
  * A key that is idle, and remembered for its requeues, is forgotten: KWQ_WAS_REMEMBERED.
  *
@@ -700,9 +635,6 @@ int kwq_remove(struct kwq *q, const void *key, size_t len);
 
 /**
  * kwq_forget() - set a key's requeues to 0, and nothing else
- * @q:		the queue, open for reading.
- * @key:	the key.
- * @len:	its length in bytes.
  *
  * An item that is being processed still needs its done.
  *
@@ -713,9 +645,6 @@ int kwq_forget(struct kwq *q, const void *key, size_t len);
 
 /**
  * kwq_num_requeues() - how often a key was rate-limited since it was last forgotten
- * @q:		the queue, open for reading.
- * @key:	the key.
- * @len:	its length in bytes.
  *
  * Return: the number; 0 for a key that the queue does not know; or -EBADF, -EFAULT,
  * -EINVAL, -EMSGSIZE, -ENOMEM.
@@ -724,7 +653,6 @@ int kwq_num_requeues(struct kwq *q, const void *key, size_t len);
 
 /**
  * kwq_configure() - set the limiters and retry rules of a queue
- * @q:		the queue, open for managing.
  * @config:	the new configuration. The caller sets @config->size to sizeof(*config).
  *
  * Return: 0, or -E2BIG (@config uses something that this module does not know), -EBADF,
@@ -735,7 +663,6 @@ int kwq_configure(struct kwq *q, const struct kwq_config *config);
 
 /**
  * kwq_config() - read the limiters and retry rules of a queue
- * @q:		the queue.
  * @config:	filled in. The caller sets @config->size to sizeof(*config). To receive
  *		the limiters, the caller also sets @config->limiters,
  *		@config->limiter_size, and @config->nr to the length of the array. All
@@ -748,9 +675,7 @@ int kwq_config(const struct kwq *q, struct kwq_config *config);
 
 /**
  * kwq_kick() - bring a dead item back
- * @q:		the queue, open for writing.
  * @key:	its key.
- * @len:	its length in bytes.
  *
  * Return: KWQ_ADDED, or the errors of kwq_add(), or -ENOENT (no such item is dead).
  */
@@ -758,9 +683,7 @@ int kwq_kick(struct kwq *q, const void *key, size_t len);
 
 /**
  * kwq_drop() - take a dead item out
- * @q:		the queue, open for managing.
  * @key:	its key.
- * @len:	its length in bytes.
  *
  * Return: KWQ_WAS_DEAD, or the errors of kwq_remove(); -ENOENT if no such item is
  * dead.
@@ -771,7 +694,6 @@ int kwq_drop(struct kwq *q, const void *key, size_t len);
 
 /**
  * kwq_list_items() - list items of a queue, in pages
- * @q:		the queue, open for reading.
  * @list:	the request, as <linux/kwq.h> describes it. The caller sets
  *		@list->size to sizeof(*list), and @list->after to 0 to begin.
  *		@list->after receives the value for the next page, 0 at the end.
@@ -787,10 +709,6 @@ int kwq_list_items(struct kwq *q, struct kwq_list_items_args *list);
 
 /**
  * kwq_look() - the state of one key
- * @q:		the queue, open for reading.
- * @key:	the key.
- * @len:	its length in bytes.
- * @item:	filled in.
  *
  * Return: 0, or -EBADF, -EFAULT, -EINVAL (empty key), -EMSGSIZE (more than KWQ_KEY_MAX
  * bytes), -ENOENT (the queue has no such key), -ENOMEM, -ENOTTY (the module cannot list
@@ -848,8 +766,6 @@ int kwq_changes(struct kwq *q, struct kwq_changes_args *changes);
 
 /**
  * kwq_sync() - wait until all changes so far are kept
- * @q:		the queue.
- * @deadline:	when to stop waiting.
  *
  * This is fsync(2) for a queue whose follower keeps the changes, such as kwq keep. Without a
  * follower the call waits for one.
@@ -861,8 +777,6 @@ int kwq_sync(struct kwq *q, uint64_t deadline);
 
 /**
  * kwq_sync_within() - wait until all changes so far are kept, with a timeout
- * @q:		the queue.
- * @timeout_ns:	how long to wait, as in kwq_get_within().
  *
  * Return: as kwq_sync().
  */
@@ -881,7 +795,6 @@ static inline uint64_t kwq_ptr(const void *p)
 
 /**
  * kwq_add_batch() - add many keys
- * @q:		the queue, open for writing.
  * @batch:	entries of &struct kwq_add_entry, at least one.
  *
  * Each entry has its own result, as from kwq_add_with(). The result -EFAULT means that
@@ -896,9 +809,7 @@ int kwq_add_batch(struct kwq *q, const struct kwq_batch *batch);
 
 /**
  * kwq_add_batch_wait() - add many keys; wait for room where there is none
- * @q:		the queue, open for writing.
  * @batch:	as for kwq_add_batch().
- * @deadline:	when to stop waiting.
  *
  * The call waits at the first key that finds no room, and goes on from there. If the
  * wait ends, the result of that key is -ENOSPC or -EDQUOT, and the call returns how many keys
@@ -911,9 +822,7 @@ int kwq_add_batch_wait(struct kwq *q, const struct kwq_batch *batch, uint64_t de
 
 /**
  * kwq_add_batch_wait_within() - add many keys; wait for room, up to a timeout
- * @q:		the queue, open for writing.
  * @batch:	as for kwq_add_batch().
- * @timeout_ns:	how long to wait, as in kwq_get_within().
  *
  * Return: as kwq_add_batch_wait().
  */
@@ -922,7 +831,6 @@ int kwq_add_batch_wait_within(struct kwq *q, const struct kwq_batch *batch,
 
 /**
  * kwq_done_batch() - finish many items
- * @q:		the handle that holds them.
  * @batch:	entries of &struct kwq_done_entry, at least one.
  *
  * Return: as kwq_add_batch(); each result as kwq_done() and kwq_done_key().
@@ -931,7 +839,6 @@ int kwq_done_batch(struct kwq *q, const struct kwq_batch *batch);
 
 /**
  * kwq_extend_batch() - extend the leases of many items
- * @q:		the handle that holds them.
  * @batch:	entries of &struct kwq_extend_entry, at least one.
  *
  * Return: as kwq_add_batch(), or -ENOTTY (the module has no leases); each result as
@@ -941,7 +848,6 @@ int kwq_extend_batch(struct kwq *q, const struct kwq_batch *batch);
 
 /**
  * kwq_remove_batch() - take many keys out
- * @q:		the queue, open for managing.
  * @batch:	entries of &struct kwq_remove_entry, at least one.
  *
  * Return: as kwq_add_batch(); each result as kwq_remove().
@@ -950,7 +856,6 @@ int kwq_remove_batch(struct kwq *q, const struct kwq_batch *batch);
 
 /**
  * kwq_forget_batch() - forget many keys
- * @q:		the queue, open for reading.
  * @batch:	entries of &struct kwq_key_entry, at least one.
  *
  * Return: as kwq_add_batch(); each result as kwq_forget().
@@ -959,7 +864,6 @@ int kwq_forget_batch(struct kwq *q, const struct kwq_batch *batch);
 
 /**
  * kwq_num_requeues_batch() - read the requeues of many keys
- * @q:		the queue, open for reading.
  * @batch:	entries of &struct kwq_key_entry, at least one.
  *
  * Return: as kwq_add_batch(); each result as kwq_num_requeues().
@@ -996,7 +900,6 @@ int kwq_get_batch(struct kwq *q, struct kwq_get_args *get);
 
 /**
  * kwq_len() - how many items are ready
- * @q:		the queue.
  *
  * Return: the number, without items that are waiting or being processed. No errors.
  */
@@ -1004,7 +907,6 @@ int kwq_len(const struct kwq *q);
 
 /**
  * kwq_stat() - state and counters of a queue
- * @q:		the queue.
  * @st:		filled in. The caller sets @st->size to sizeof(*st) first.
  *
  * Return: 0, or -EFAULT, -EINVAL (size).
@@ -1013,7 +915,6 @@ int kwq_stat(const struct kwq *q, struct kwq_stat *st);
 
 /**
  * kwq_pause() - hand nothing out until kwq_resume()
- * @q:		the queue, open for managing.
  *
  * kwq_get() waits. Adds and dones go on, and items become ready when their time comes. The
  * pause belongs to the queue, and stays when this process ends. It takes the place of an
@@ -1025,7 +926,6 @@ int kwq_pause(struct kwq *q);
 
 /**
  * kwq_pause_for() - hand nothing out for some time
- * @q:		the queue, open for managing.
  * @time_ns:	for how long, from now. It takes the place of an earlier pause.
  *
  * Return: 0, or -EBADF.
@@ -1034,7 +934,6 @@ int kwq_pause_for(struct kwq *q, uint64_t time_ns);
 
 /**
  * kwq_resume() - end a pause
- * @q:		the queue, open for managing.
  *
  * As many waiting workers wake up as items are ready. If the queue is not paused, nothing
  * happens.
@@ -1045,7 +944,6 @@ int kwq_resume(struct kwq *q);
 
 /**
  * kwq_set_term() - set when all hand-outs end
- * @q:		the queue, open for managing.
  * @until:	when, on the queue's clock: see kwq_now(). KWQ_NO_DEADLINE for never. A time that
  *		has passed ends them now.
  *
@@ -1061,7 +959,6 @@ int kwq_set_term(struct kwq *q, uint64_t until);
 
 /**
  * kwq_set_term_within() - set after which time all hand-outs end
- * @q:		the queue, open for managing.
  * @timeout_ns:	how long hand-outs go on. 0 ends them at once, KWQ_NO_DEADLINE never does.
  *
  * Return: as kwq_set_term().
@@ -1070,7 +967,6 @@ int kwq_set_term_within(struct kwq *q, uint64_t timeout_ns);
 
 /**
  * kwq_shut_down() - refuse new adds, hand out the ready items
- * @q:		the queue, open for managing.
  *
  * From now on adds fail. Waiting times and dead items are dropped. The call also ends
  * the wait of every kwq_shut_down_with_drain().
@@ -1081,7 +977,6 @@ int kwq_shut_down(struct kwq *q);
 
 /**
  * kwq_shut_down_with_drain() - shut down, and wait until all is done
- * @q:		the queue, open for managing.
  * @deadline:	when to stop waiting. The queue stays shut down in any case.
  *
  * Return: 0 once nothing is ready and nothing is being processed, or -EBADF, -ECANCELED
@@ -1092,7 +987,6 @@ int kwq_shut_down_with_drain(struct kwq *q, uint64_t deadline);
 /**
  * kwq_shut_down_with_drain_within() - shut down, and wait until all is done, with a
  * timeout
- * @q:		the queue, open for managing.
  * @timeout_ns:	how long to wait, as in kwq_get_within(). The queue stays shut down in
  *		any case.
  *
@@ -1102,7 +996,6 @@ int kwq_shut_down_with_drain_within(struct kwq *q, uint64_t timeout_ns);
 
 /**
  * kwq_shutting_down() - whether the queue has been shut down
- * @q:		the queue.
  *
  * Return: 1 or 0. No errors.
  */
@@ -1112,7 +1005,6 @@ int kwq_shutting_down(const struct kwq *q);
 
 /**
  * kwq_now() - the time on the queue's clock
- * @q:		the queue.
  *
  * Return: nanoseconds. No errors.
  */
@@ -1120,7 +1012,6 @@ uint64_t kwq_now(const struct kwq *q);
 
 /**
  * kwq_deadline() - the time on the queue's clock after a timeout from now
- * @q:		the queue.
  * @timeout_ns:	the timeout.
  *
  * Return: nanoseconds; KWQ_NO_DEADLINE if the time is beyond the end of the clock. No

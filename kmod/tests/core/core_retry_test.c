@@ -1691,71 +1691,74 @@ static void oldest_ready_is_not_what_waits(struct kunit *test)
 	expect_gauges(test, 130, 30, 0, 0);
 }
 
+#define RETRY_TEST_OF_BOTH						\
+	KUNIT_CASE(retry_waits_for_the_limiters_time),			\
+	KUNIT_CASE(retry_while_processing),				\
+	KUNIT_CASE(retry_of_what_waits),				\
+	KUNIT_CASE(retry_without_a_delay_leaves_the_wait_alone),	\
+	KUNIT_CASE(retry_without_a_delay_keeps_its_count),		\
+	KUNIT_CASE(retry_without_a_delay_keeps_to_the_policy),		\
+	KUNIT_CASE(retry_keeps_to_the_policy),				\
+	KUNIT_CASE(retry_without_delay_is_now),				\
+	KUNIT_CASE(retry_at_the_end_of_time),				\
+	KUNIT_CASE(retry_after_a_shut_down),				\
+	KUNIT_CASE(requeues_do_not_wrap),				\
+	KUNIT_CASE(other_adds_are_not_counted),				\
+	KUNIT_CASE(each_item_has_its_count),				\
+	KUNIT_CASE(forget_changes_nothing_else),			\
+	KUNIT_CASE(forgotten_item_begins_again),			\
+	KUNIT_CASE(removed_item_has_no_count),				\
+	KUNIT_CASE(count_outlives_all_else),				\
+	KUNIT_CASE(coalesced_retry_costs_nothing),			\
+	KUNIT_CASE(without_coalescing_each_retry_costs),		\
+	KUNIT_CASE(coalescing_is_of_what_waits),			\
+	KUNIT_CASE(count_expires),					\
+	KUNIT_CASE(retry_just_before_its_count_expires),		\
+	KUNIT_CASE(retry_of_an_expired_count_begins_again),		\
+	KUNIT_CASE(first_retry_of_an_item_counts),			\
+	KUNIT_CASE(add_notices_that_a_count_expired),			\
+	KUNIT_CASE(count_of_what_is_touched_does_not_expire),		\
+	KUNIT_CASE(count_never_expires_if_not_asked_for),		\
+	KUNIT_CASE(longest_time_to_forget),				\
+	KUNIT_CASE(item_dies_after_its_tries),				\
+	KUNIT_CASE(dying_takes_no_token),				\
+	KUNIT_CASE(processing_item_dies_at_its_done),			\
+	KUNIT_CASE(given_up_item_dies_however_seldom_it_was_tried),	\
+	KUNIT_CASE(given_up_while_processing_it_dies_at_its_done),	\
+	KUNIT_CASE(given_up_item_with_a_run_before_it_gets_it),		\
+	KUNIT_CASE(nothing_is_given_up_after_a_shut_down),		\
+	KUNIT_CASE(cancelled_item_is_not_tried_again),			\
+	KUNIT_CASE(item_is_enabled_as_often_as_it_was_disabled),	\
+	KUNIT_CASE(item_that_was_disabled_too_often_stays_disabled),	\
+	KUNIT_CASE(cancelled_dead_item_is_dead_no_more),		\
+	KUNIT_CASE(item_that_has_a_run_before_it_does_not_die),		\
+	KUNIT_CASE(add_revives),					\
+	KUNIT_CASE(timed_add_revives),					\
+	KUNIT_CASE(add_saves_what_is_to_die),				\
+	KUNIT_CASE(who_is_given_back_is_not_dead),			\
+	KUNIT_CASE(second_loss_puts_it_at_the_tail),			\
+	KUNIT_CASE(undone_hand_out_is_no_loss),				\
+	KUNIT_CASE(lost_too_often_it_is_dead),				\
+	KUNIT_CASE(lost_with_another_run_to_come_it_is_not_dead),	\
+	KUNIT_CASE(item_that_was_to_die_dies_once),			\
+	KUNIT_CASE(lost_too_often_after_a_shut_down_it_is_dropped),	\
+	KUNIT_CASE(cancelled_item_that_is_lost_does_not_die),		\
+	KUNIT_CASE(cancelled_queue_brings_nothing_back),		\
+	KUNIT_CASE(removed_dead_item_was_dead),				\
+	KUNIT_CASE(dead_items_are_in_the_order_of_their_deaths),	\
+	KUNIT_CASE(dead_items_are_dropped_by_a_shut_down),		\
+	KUNIT_CASE(dropped_items_have_no_count),			\
+	KUNIT_CASE(nothing_dies_after_a_shut_down),			\
+	KUNIT_CASE(dead_items_count_does_not_expire),			\
+	KUNIT_CASE(expired_count_saves_from_death),			\
+	KUNIT_CASE(forgotten_dead_item_is_dead),			\
+	KUNIT_CASE(nothing_dies_if_not_asked_for)
+
 static struct kunit_case retry_test_cases[] = {
-	KUNIT_CASE(retry_waits_for_the_limiters_time),
-	KUNIT_CASE(retry_while_processing),
-	KUNIT_CASE(retry_of_what_waits),
-	KUNIT_CASE(retry_without_a_delay_leaves_the_wait_alone),
-	KUNIT_CASE(retry_without_a_delay_keeps_its_count),
-	KUNIT_CASE(retry_without_a_delay_keeps_to_the_policy),
-	KUNIT_CASE(retry_keeps_to_the_policy),
-	KUNIT_CASE(retry_without_delay_is_now),
+	RETRY_TEST_OF_BOTH,
 	KUNIT_CASE(retry_with_a_priority),
-	KUNIT_CASE(retry_at_the_end_of_time),
-	KUNIT_CASE(retry_after_a_shut_down),
-	KUNIT_CASE(requeues_do_not_wrap),
-	KUNIT_CASE(other_adds_are_not_counted),
-	KUNIT_CASE(each_item_has_its_count),
-	KUNIT_CASE(forget_changes_nothing_else),
-	KUNIT_CASE(forgotten_item_begins_again),
-	KUNIT_CASE(removed_item_has_no_count),
-	KUNIT_CASE(count_outlives_all_else),
-	KUNIT_CASE(coalesced_retry_costs_nothing),
 	KUNIT_CASE(coalesced_retry_has_a_priority),
-	KUNIT_CASE(without_coalescing_each_retry_costs),
-	KUNIT_CASE(coalescing_is_of_what_waits),
-	KUNIT_CASE(count_expires),
-	KUNIT_CASE(retry_just_before_its_count_expires),
-	KUNIT_CASE(retry_of_an_expired_count_begins_again),
-	KUNIT_CASE(first_retry_of_an_item_counts),
-	KUNIT_CASE(add_notices_that_a_count_expired),
-	KUNIT_CASE(count_of_what_is_touched_does_not_expire),
-	KUNIT_CASE(count_never_expires_if_not_asked_for),
-	KUNIT_CASE(longest_time_to_forget),
-	KUNIT_CASE(item_dies_after_its_tries),
-	KUNIT_CASE(dying_takes_no_token),
-	KUNIT_CASE(processing_item_dies_at_its_done),
-	KUNIT_CASE(given_up_item_dies_however_seldom_it_was_tried),
-	KUNIT_CASE(given_up_while_processing_it_dies_at_its_done),
-	KUNIT_CASE(given_up_item_with_a_run_before_it_gets_it),
-	KUNIT_CASE(nothing_is_given_up_after_a_shut_down),
-	KUNIT_CASE(cancelled_item_is_not_tried_again),
-	KUNIT_CASE(item_is_enabled_as_often_as_it_was_disabled),
-	KUNIT_CASE(item_that_was_disabled_too_often_stays_disabled),
-	KUNIT_CASE(cancelled_dead_item_is_dead_no_more),
-	KUNIT_CASE(item_that_has_a_run_before_it_does_not_die),
-	KUNIT_CASE(add_revives),
-	KUNIT_CASE(timed_add_revives),
-	KUNIT_CASE(add_saves_what_is_to_die),
-	KUNIT_CASE(who_is_given_back_is_not_dead),
-	KUNIT_CASE(second_loss_puts_it_at_the_tail),
 	KUNIT_CASE(tail_is_that_of_its_priority),
-	KUNIT_CASE(undone_hand_out_is_no_loss),
-	KUNIT_CASE(lost_too_often_it_is_dead),
-	KUNIT_CASE(lost_with_another_run_to_come_it_is_not_dead),
-	KUNIT_CASE(item_that_was_to_die_dies_once),
-	KUNIT_CASE(lost_too_often_after_a_shut_down_it_is_dropped),
-	KUNIT_CASE(cancelled_item_that_is_lost_does_not_die),
-	KUNIT_CASE(cancelled_queue_brings_nothing_back),
-	KUNIT_CASE(removed_dead_item_was_dead),
-	KUNIT_CASE(dead_items_are_in_the_order_of_their_deaths),
-	KUNIT_CASE(dead_items_are_dropped_by_a_shut_down),
-	KUNIT_CASE(dropped_items_have_no_count),
-	KUNIT_CASE(nothing_dies_after_a_shut_down),
-	KUNIT_CASE(dead_items_count_does_not_expire),
-	KUNIT_CASE(expired_count_saves_from_death),
-	KUNIT_CASE(forgotten_dead_item_is_dead),
-	KUNIT_CASE(nothing_dies_if_not_asked_for),
 	KUNIT_CASE(revived_item_keeps_its_priority),
 	KUNIT_CASE(buckets_end_at_powers_of_ten),
 	KUNIT_CASE(lateness_is_from_the_time_to_the_expiry),
@@ -1778,84 +1781,8 @@ static struct kunit_case retry_test_cases[] = {
 
 /* The same without what only a large queue has (K6). */
 static struct kunit_case retry_test_small_cases[] = {
-	KUNIT_CASE(retry_waits_for_the_limiters_time),
-	KUNIT_CASE(retry_while_processing),
-	KUNIT_CASE(retry_of_what_waits),
-	KUNIT_CASE(retry_without_a_delay_leaves_the_wait_alone),
-	KUNIT_CASE(retry_without_a_delay_keeps_its_count),
-	KUNIT_CASE(retry_without_a_delay_keeps_to_the_policy),
-	KUNIT_CASE(retry_keeps_to_the_policy),
-	KUNIT_CASE(retry_without_delay_is_now),
-	KUNIT_CASE(retry_at_the_end_of_time),
-	KUNIT_CASE(retry_after_a_shut_down),
-	KUNIT_CASE(requeues_do_not_wrap),
-	KUNIT_CASE(other_adds_are_not_counted),
-	KUNIT_CASE(each_item_has_its_count),
-	KUNIT_CASE(forget_changes_nothing_else),
-	KUNIT_CASE(forgotten_item_begins_again),
-	KUNIT_CASE(removed_item_has_no_count),
-	KUNIT_CASE(count_outlives_all_else),
-	KUNIT_CASE(coalesced_retry_costs_nothing),
-	KUNIT_CASE(without_coalescing_each_retry_costs),
-	KUNIT_CASE(coalescing_is_of_what_waits),
-	KUNIT_CASE(count_expires),
-	KUNIT_CASE(retry_just_before_its_count_expires),
-	KUNIT_CASE(retry_of_an_expired_count_begins_again),
-	KUNIT_CASE(first_retry_of_an_item_counts),
-	KUNIT_CASE(add_notices_that_a_count_expired),
-	KUNIT_CASE(count_of_what_is_touched_does_not_expire),
-	KUNIT_CASE(count_never_expires_if_not_asked_for),
-	KUNIT_CASE(longest_time_to_forget),
-	KUNIT_CASE(item_dies_after_its_tries),
-	KUNIT_CASE(dying_takes_no_token),
-	KUNIT_CASE(processing_item_dies_at_its_done),
-	KUNIT_CASE(given_up_item_dies_however_seldom_it_was_tried),
-	KUNIT_CASE(given_up_while_processing_it_dies_at_its_done),
-	KUNIT_CASE(given_up_item_with_a_run_before_it_gets_it),
-	KUNIT_CASE(nothing_is_given_up_after_a_shut_down),
-	KUNIT_CASE(cancelled_item_is_not_tried_again),
-	KUNIT_CASE(item_is_enabled_as_often_as_it_was_disabled),
-	KUNIT_CASE(item_that_was_disabled_too_often_stays_disabled),
-	KUNIT_CASE(cancelled_dead_item_is_dead_no_more),
-	KUNIT_CASE(item_that_has_a_run_before_it_does_not_die),
-	KUNIT_CASE(add_revives),
-	KUNIT_CASE(timed_add_revives),
-	KUNIT_CASE(add_saves_what_is_to_die),
-	KUNIT_CASE(who_is_given_back_is_not_dead),
-	KUNIT_CASE(second_loss_puts_it_at_the_tail),
-	KUNIT_CASE(undone_hand_out_is_no_loss),
-	KUNIT_CASE(lost_too_often_it_is_dead),
-	KUNIT_CASE(lost_with_another_run_to_come_it_is_not_dead),
-	KUNIT_CASE(item_that_was_to_die_dies_once),
-	KUNIT_CASE(lost_too_often_after_a_shut_down_it_is_dropped),
-	KUNIT_CASE(cancelled_item_that_is_lost_does_not_die),
-	KUNIT_CASE(cancelled_queue_brings_nothing_back),
-	KUNIT_CASE(removed_dead_item_was_dead),
-	KUNIT_CASE(dead_items_are_in_the_order_of_their_deaths),
-	KUNIT_CASE(dead_items_are_dropped_by_a_shut_down),
-	KUNIT_CASE(dropped_items_have_no_count),
-	KUNIT_CASE(nothing_dies_after_a_shut_down),
-	KUNIT_CASE(dead_items_count_does_not_expire),
-	KUNIT_CASE(expired_count_saves_from_death),
-	KUNIT_CASE(forgotten_dead_item_is_dead),
-	KUNIT_CASE(nothing_dies_if_not_asked_for),
+	RETRY_TEST_OF_BOTH,
 	{}
 };
 
-static struct kunit_suite retry_test_suite = {
-	.name = "kwq-core-retry",
-	.suite_init = kwq_test_large,
-	.init = retry_test_init,
-	.exit = retry_test_exit,
-	.test_cases = retry_test_cases,
-};
-
-static struct kunit_suite retry_test_small_suite = {
-	.name = "kwq-core-retry-small",
-	.suite_init = kwq_test_small,
-	.init = retry_test_init,
-	.exit = retry_test_exit,
-	.test_cases = retry_test_small_cases,
-};
-
-kunit_test_suites(&retry_test_suite, &retry_test_small_suite);
+KWQ_TEST_SUITES(retry_test, "kwq-core-retry", retry_test_init, retry_test_exit);

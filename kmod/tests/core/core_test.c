@@ -256,17 +256,6 @@ static void second_add_coalesces(struct kunit *test)
 	EXPECT_GET(test, t, NULL);
 }
 
-static void coalesced_add_makes_nothing_ready(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q2: nobody needs to be woken. */
-	add(t, &t->a);
-	KUNIT_EXPECT_EQ(test, t->core.readied, 1);
-	add(t, &t->a);
-	KUNIT_EXPECT_EQ(test, t->core.readied, 1);
-}
-
 /* ---- Q3: one consumer at a time ---- */
 
 static void processing_item_is_not_handed_out(struct kunit *test)
@@ -281,19 +270,6 @@ static void processing_item_is_not_handed_out(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, kwq_test_get(&t->core, &t->y, 0));
 	KUNIT_EXPECT_EQ(test, t->x.nr_held, 1);
 	KUNIT_EXPECT_EQ(test, t->y.nr_held, 0);
-}
-
-static void processing_item_is_not_handed_out_when_due(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q3, D3 */
-	add(t, &t->a);
-	EXPECT_GET(test, t, &t->a);
-	add_at(t, &t->a, 10);
-	EXPECT_EXPIRE(test, t, 10, &t->a);
-	KUNIT_EXPECT_NULL(test, kwq_test_get(&t->core, &t->y, 0));
-	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | DIRTY);
 }
 
 static void two_holders_have_their_own(struct kunit *test)
@@ -313,25 +289,6 @@ static void two_holders_have_their_own(struct kunit *test)
 }
 
 /* ---- Q4: adds during processing ---- */
-
-static void add_during_processing_comes_back(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q4 */
-	add(t, &t->a);
-	EXPECT_GET(test, t, &t->a);
-	KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_DIRTIED);
-	KUNIT_EXPECT_EQ(test, t->core.readied, 1);
-	EXPECT_NRS(test, t, 0, 0, 1);
-
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
-	KUNIT_EXPECT_EQ(test, t->core.readied, 2);
-	EXPECT_NRS(test, t, 1, 0, 0);
-	EXPECT_GET(test, t, &t->a);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_FINISHED);
-	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
-}
 
 static void many_adds_during_processing_come_back_once(struct kunit *test)
 {
@@ -370,39 +327,6 @@ static void requeue_goes_to_the_tail(struct kunit *test)
 
 /* ---- Q6: a done that is not owed ---- */
 
-static void done_of_idle_item(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q6 */
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), -ENOENT);
-	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
-	KWQ_EXPECT_METRIC(test, t, dones, 0);
-	EXPECT_NRS(test, t, 0, 0, 0);
-}
-
-static void done_of_ready_item(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q6: in client-go this would put the item into the queue twice. */
-	add(t, &t->a);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), -ENOENT);
-	EXPECT_NRS(test, t, 1, 0, 0);
-	EXPECT_GET(test, t, &t->a);
-	EXPECT_GET(test, t, NULL);
-}
-
-static void done_of_waiting_item(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q6 */
-	add_at(t, &t->a, 10);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), -ENOENT);
-	EXPECT_EXPIRE(test, t, 10, &t->a);
-}
-
 static void done_by_a_stranger(struct kunit *test)
 {
 	struct core_test *t = test->priv;
@@ -416,19 +340,6 @@ static void done_by_a_stranger(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, t->a.holder, &t->x);
 	EXPECT_NRS(test, t, 0, 0, 1);
 	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
-}
-
-static void second_done(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q6 */
-	add(t, &t->a);
-	EXPECT_GET(test, t, &t->a);
-	add(t, &t->a);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), -ENOENT);
-	EXPECT_NRS(test, t, 1, 0, 0);
 }
 
 /* ---- Q7: the length ---- */
@@ -453,19 +364,6 @@ static void length_counts_ready_items(struct kunit *test)
 }
 
 /* ---- Q8: shut down ---- */
-
-static void shut_down_refuses_adds(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q8 */
-	kwq_core_shut_down(&t->core, true);
-	KUNIT_EXPECT_EQ(test, add(t, &t->a), -ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, add_at(t, &t->a, 10), -ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, add_at(t, &t->a, 0), -ESHUTDOWN);
-	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
-	EXPECT_NRS(test, t, 0, 0, 0);
-}
 
 static void shut_down_refuses_adds_that_would_coalesce(struct kunit *test)
 {
@@ -493,32 +391,6 @@ static void shut_down_hands_out_what_is_ready(struct kunit *test)
 	EXPECT_GET(test, t, &t->a);
 	EXPECT_GET(test, t, &t->b);
 	EXPECT_GET(test, t, NULL);
-}
-
-static void shut_down_hands_out_what_turns_ready(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q8, Q4: an add during processing is never lost. */
-	add(t, &t->a);
-	EXPECT_GET(test, t, &t->a);
-	add(t, &t->a);
-	kwq_core_shut_down(&t->core, true);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
-	EXPECT_GET(test, t, &t->a);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_FINISHED);
-}
-
-static void shut_down_expires_nothing(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q8: an item that is not dropped yet has lost its time. */
-	add_at(t, &t->a, 10);
-	kwq_core_shut_down(&t->core, true);
-	EXPECT_EXPIRE(test, t, 10, NULL);
-	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core), KTIME_MAX);
-	EXPECT_NRS(test, t, 0, 1, 0);
 }
 
 static void shut_down_drops_what_is_waiting(struct kunit *test)
@@ -577,15 +449,6 @@ static void drained_when_all_is_done(struct kunit *test)
 
 /* ---- Q11: remove ---- */
 
-static void remove_idle_item(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q11 */
-	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a), -ENOENT);
-	KWQ_EXPECT_METRIC(test, t, removed, 0);
-}
-
 static void remove_ready_item(struct kunit *test)
 {
 	struct core_test *t = test->priv;
@@ -627,51 +490,6 @@ static void remove_waiting_item(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core), 20);
 	EXPECT_EXPIRE(test, t, 30, &t->b);
 	EXPECT_EXPIRE(test, t, 30, NULL);
-}
-
-static void remove_ready_and_waiting_item(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q11: both are gone, and count once. */
-	add(t, &t->a);
-	add_at(t, &t->a, 10);
-	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a),
-			KWQ_WAS_READY | KWQ_WAS_WAITING);
-	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
-	KWQ_EXPECT_METRIC(test, t, removed, 1);
-}
-
-static void remove_processing_item(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q11: it loses its mark and its time, but stays with its holder. */
-	add(t, &t->a);
-	EXPECT_GET(test, t, &t->a);
-	add(t, &t->a);
-	add_at(t, &t->a, 10);
-	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a),
-			KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY | KWQ_WAS_WAITING);
-	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING);
-	EXPECT_NRS(test, t, 0, 0, 1);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_FINISHED);
-	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
-}
-
-static void remove_processing_item_twice(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q11 */
-	add(t, &t->a);
-	EXPECT_GET(test, t, &t->a);
-	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a),
-			KWQ_WAS_PROCESSING);
-	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a),
-			KWQ_WAS_PROCESSING);
-	KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_DIRTIED);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
 }
 
 static void removed_item_forgets_that_it_was_abandoned(struct kunit *test)
@@ -938,39 +756,6 @@ static void item_is_ready_when_its_time_comes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core), KTIME_MAX);
 	EXPECT_NRS(test, t, 1, 0, 0);
 	EXPECT_GET(test, t, &t->a);
-}
-
-static void time_that_has_come_is_an_add(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* D1: ready at once, in any state. */
-	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->a, NONE, 9,
-					      KWQ_WAIT_EARLIER, 10), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->b, NONE, 10,
-					      KWQ_WAIT_EARLIER, 10), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->a, NONE, 9,
-					      KWQ_WAIT_EARLIER, 10),
-			KWQ_COALESCED);
-	EXPECT_GET(test, t, &t->a);
-	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->a, NONE, 9,
-					      KWQ_WAIT_EARLIER, 10),
-			KWQ_DIRTIED);
-	EXPECT_NRS(test, t, 1, 0, 1);
-}
-
-static void due_item_that_is_ready_coalesces(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* D1, Q2 */
-	add(t, &t->a);
-	KUNIT_EXPECT_EQ(test, add_at(t, &t->a, 10), KWQ_WAITING);
-	EXPECT_EXPIRE(test, t, 10, &t->a);
-	KUNIT_EXPECT_EQ(test, t->core.readied, 1);
-	KWQ_EXPECT_METRIC(test, t, coalesced, 1);
-	EXPECT_GET(test, t, &t->a);
-	EXPECT_GET(test, t, NULL);
 }
 
 static void due_item_that_is_processing_is_dirtied(struct kunit *test)
@@ -1303,44 +1088,6 @@ static void ready_and_waiting(struct kunit *test)
 	EXPECT_GET(test, t, &t->a);
 }
 
-static void add_can_end_the_wait(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* D3, on request */
-	add_at(t, &t->a, 10);
-	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true, 0),
-			KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, t->a.state, READY);
-	EXPECT_EXPIRE(test, t, 10, NULL);
-	EXPECT_NRS(test, t, 1, 0, 0);
-}
-
-static void coalesced_add_can_end_the_wait(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* D3, on request */
-	add_at(t, &t->a, 10);
-	add(t, &t->a);
-	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true, 0),
-			KWQ_COALESCED);
-	KUNIT_EXPECT_EQ(test, t->a.state, READY);
-}
-
-static void dirtying_add_can_end_the_wait(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* D3, on request */
-	add(t, &t->a);
-	EXPECT_GET(test, t, &t->a);
-	add_at(t, &t->a, 10);
-	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true, 0),
-			KWQ_DIRTIED);
-	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | DIRTY);
-}
-
 static void add_that_ends_a_wait_keeps_its_priority(struct kunit *test)
 {
 	struct core_test *t = test->priv;
@@ -1349,16 +1096,6 @@ static void add_that_ends_a_wait_keeps_its_priority(struct kunit *test)
 	add_at_prio(t, &t->a, 10, 9);
 	kwq_core_add(&t->core, &t->a, NONE, true, 0);
 	KUNIT_EXPECT_EQ(test, t->a.priority, 9);
-}
-
-static void add_that_ends_no_wait_is_an_add(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* D3 */
-	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true, 0),
-			KWQ_ADDED);
-	EXPECT_NRS(test, t, 1, 0, 0);
 }
 
 /* ---- D4: the order of times ---- */
@@ -1735,31 +1472,6 @@ static void abandonments_do_not_wrap(struct kunit *test)
 	EXPECT_GET(test, t, &t->a);
 	kwq_core_abandon(&t->core, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, t->a.abandoned, U32_MAX);
-}
-
-static void removed_item_that_is_abandoned_comes_back(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* O1, Q11: nobody finished it. */
-	add(t, &t->a);
-	EXPECT_GET(test, t, &t->a);
-	kwq_core_remove(&t->core, &t->a);
-	kwq_core_abandon(&t->core, &t->a, 0);
-	EXPECT_GET(test, t, &t->a);
-}
-
-static void abandoned_item_comes_back_after_shut_down(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* O1, Q8 */
-	add(t, &t->a);
-	EXPECT_GET(test, t, &t->a);
-	kwq_core_shut_down(&t->core, true);
-	kwq_core_abandon(&t->core, &t->a, 0);
-	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
-	KUNIT_EXPECT_PTR_EQ(test, kwq_test_get(&t->core, &t->y, 0), &t->a);
 }
 
 static void abandoned_item_goes_on_waiting(struct kunit *test)
@@ -2381,43 +2093,82 @@ static void term_is_a_pause_of_its_own(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_core_pauses(&t->core), KWQ_PAUSES_MAX);
 }
 
+#define CORE_TEST_OF_BOTH						\
+	KUNIT_CASE(core_is_empty_at_first),				\
+	KUNIT_CASE(item_is_idle_at_first),				\
+	KUNIT_CASE(fifo),						\
+	KUNIT_CASE(fifo_with_adds_between),				\
+	KUNIT_CASE(fifo_of_all_ways_to_get_ready),			\
+	KUNIT_CASE(peek_changes_nothing),				\
+	KUNIT_CASE(second_add_coalesces),				\
+	KUNIT_CASE(processing_item_is_not_handed_out),			\
+	KUNIT_CASE(two_holders_have_their_own),				\
+	KUNIT_CASE(many_adds_during_processing_come_back_once),		\
+	KUNIT_CASE(requeue_goes_to_the_tail),				\
+	KUNIT_CASE(done_by_a_stranger),					\
+	KUNIT_CASE(length_counts_ready_items),				\
+	KUNIT_CASE(shut_down_hands_out_what_is_ready),			\
+	KUNIT_CASE(second_shut_down_changes_nothing),			\
+	KUNIT_CASE(drained_when_all_is_done),				\
+	KUNIT_CASE(remove_ready_item),					\
+	KUNIT_CASE(remove_waiting_item),				\
+	KUNIT_CASE(removed_item_forgets_that_it_was_abandoned),		\
+	KUNIT_CASE(finished_item_forgets_its_priority),			\
+	KUNIT_CASE(unnamed_wait_of_a_new_item_is_0),			\
+	KUNIT_CASE(item_is_ready_when_its_time_comes),			\
+	KUNIT_CASE(due_item_that_is_processing_is_dirtied),		\
+	KUNIT_CASE(start_of_a_wait_stays),				\
+	KUNIT_CASE(next_wait_starts_anew),				\
+	KUNIT_CASE(burst_is_one_item),					\
+	KUNIT_CASE(quiet_time_ends_a_burst),				\
+	KUNIT_CASE(bound_that_has_passed),				\
+	KUNIT_CASE(debounce_of_a_processing_item),			\
+	KUNIT_CASE(latest_time_saturates),				\
+	KUNIT_CASE_PARAM(second_time, policy_gen_params),		\
+	KUNIT_CASE_PARAM(second_time_has_passed, past_gen_params),	\
+	KUNIT_CASE(replace_can_postpone_what_is_due),			\
+	KUNIT_CASE(ready_and_waiting),					\
+	KUNIT_CASE(times_come_in_order),				\
+	KUNIT_CASE(equal_times_come_in_the_order_of_adds),		\
+	KUNIT_CASE(unchanged_time_keeps_its_place),			\
+	KUNIT_CASE(changed_time_goes_behind_its_equals),		\
+	KUNIT_CASE(past_time_goes_behind_overdue_ones),			\
+	KUNIT_CASE(past_time_before_overdue_ones_is_ready),		\
+	KUNIT_CASE_PARAM(not_a_nanosecond_early, time_gen_params),	\
+	KUNIT_CASE(only_what_is_due),					\
+	KUNIT_CASE(end_of_time_is_a_time),				\
+	KUNIT_CASE(end_of_time_can_be_now),				\
+	KUNIT_CASE(abandoned_item_is_ready_again),			\
+	KUNIT_CASE(abandoned_item_is_ahead_of_fresh_ones),		\
+	KUNIT_CASE(abandoned_item_is_merged_with_its_pending_add),	\
+	KUNIT_CASE(abandonments_add_up_until_done),			\
+	KUNIT_CASE(requeued_item_is_fresh),				\
+	KUNIT_CASE(abandonments_do_not_wrap),				\
+	KUNIT_CASE(undone_item_is_first_again),				\
+	KUNIT_CASE(undone_item_is_no_hand_out),				\
+	KUNIT_CASE(dirty_key_is_not_in_the_length),			\
+	KUNIT_CASE(key_added_again_has_its_place_at_its_done),		\
+	KUNIT_CASE(get_after_shut_down_returns_what_is_ready),		\
+	KUNIT_CASE(get_after_shut_down_returns_what_was_added_before),	\
+	KUNIT_CASE(drain_waits_for_the_done),				\
+	KUNIT_CASE(add_leaves_a_delay_pending),				\
+	KUNIT_CASE(delay_of_a_ready_key_is_kept),			\
+	KUNIT_CASE(waiting_key_has_no_place),				\
+	KUNIT_CASE(default_limiter_is_of_each_item),			\
+	KUNIT_CASE(item_is_got_from_any_place),				\
+	KUNIT_CASE(idle_or_dead_item_is_not_got),			\
+	KUNIT_CASE(pending_item_coalesces_as_it_is),			\
+	KUNIT_CASE(flush_counts_what_was_queued_before),		\
+	KUNIT_CASE(flush_ends_however_its_items_end),			\
+	KUNIT_CASE(flush_ends_when_its_queue_is_cancelled),		\
+	KUNIT_CASE(awaited_run_ends_once),				\
+	KUNIT_CASE(paused_queue_hands_nothing_out)
+
 static struct kunit_case core_test_cases[] = {
-	KUNIT_CASE(core_is_empty_at_first),
-	KUNIT_CASE(item_is_idle_at_first),
-	KUNIT_CASE(fifo),
-	KUNIT_CASE(fifo_with_adds_between),
-	KUNIT_CASE(fifo_of_all_ways_to_get_ready),
-	KUNIT_CASE(peek_changes_nothing),
-	KUNIT_CASE(second_add_coalesces),
-	KUNIT_CASE(coalesced_add_makes_nothing_ready),
-	KUNIT_CASE(processing_item_is_not_handed_out),
-	KUNIT_CASE(processing_item_is_not_handed_out_when_due),
-	KUNIT_CASE(two_holders_have_their_own),
-	KUNIT_CASE(add_during_processing_comes_back),
-	KUNIT_CASE(many_adds_during_processing_come_back_once),
-	KUNIT_CASE(requeue_goes_to_the_tail),
-	KUNIT_CASE(done_of_idle_item),
-	KUNIT_CASE(done_of_ready_item),
-	KUNIT_CASE(done_of_waiting_item),
-	KUNIT_CASE(done_by_a_stranger),
-	KUNIT_CASE(second_done),
-	KUNIT_CASE(length_counts_ready_items),
-	KUNIT_CASE(shut_down_refuses_adds),
+	CORE_TEST_OF_BOTH,
 	KUNIT_CASE(shut_down_refuses_adds_that_would_coalesce),
-	KUNIT_CASE(shut_down_hands_out_what_is_ready),
-	KUNIT_CASE(shut_down_hands_out_what_turns_ready),
-	KUNIT_CASE(shut_down_expires_nothing),
 	KUNIT_CASE(shut_down_drops_what_is_waiting),
-	KUNIT_CASE(second_shut_down_changes_nothing),
-	KUNIT_CASE(drained_when_all_is_done),
-	KUNIT_CASE(remove_idle_item),
-	KUNIT_CASE(remove_ready_item),
 	KUNIT_CASE(remove_the_last_of_a_band),
-	KUNIT_CASE(remove_waiting_item),
-	KUNIT_CASE(remove_ready_and_waiting_item),
-	KUNIT_CASE(remove_processing_item),
-	KUNIT_CASE(remove_processing_item_twice),
-	KUNIT_CASE(removed_item_forgets_that_it_was_abandoned),
 	KUNIT_CASE(higher_priority_comes_first),
 	KUNIT_CASE(all_64_levels),
 	KUNIT_CASE(higher_priority_moves_to_the_tail),
@@ -2428,205 +2179,42 @@ static struct kunit_case core_test_cases[] = {
 	KUNIT_CASE(requeue_can_name_a_lower_priority),
 	KUNIT_CASE(pending_add_keeps_the_highest),
 	KUNIT_CASE(unnamed_pending_add_counts_as_the_runs),
-	KUNIT_CASE(finished_item_forgets_its_priority),
 	KUNIT_CASE(waits_priority_counts_when_it_is_due),
 	KUNIT_CASE(waits_priority_can_only_raise),
 	KUNIT_CASE(unnamed_add_takes_the_waits_priority),
 	KUNIT_CASE(unnamed_wait_takes_the_items_priority),
-	KUNIT_CASE(unnamed_wait_of_a_new_item_is_0),
-	KUNIT_CASE(item_is_ready_when_its_time_comes),
-	KUNIT_CASE(time_that_has_come_is_an_add),
-	KUNIT_CASE(due_item_that_is_ready_coalesces),
-	KUNIT_CASE(due_item_that_is_processing_is_dirtied),
-	KUNIT_CASE(start_of_a_wait_stays),
-	KUNIT_CASE(next_wait_starts_anew),
-	KUNIT_CASE(burst_is_one_item),
-	KUNIT_CASE(quiet_time_ends_a_burst),
-	KUNIT_CASE(bound_that_has_passed),
-	KUNIT_CASE(debounce_of_a_processing_item),
-	KUNIT_CASE(latest_time_saturates),
-	KUNIT_CASE_PARAM(second_time, policy_gen_params),
-	KUNIT_CASE_PARAM(second_time_has_passed, past_gen_params),
-	KUNIT_CASE(replace_can_postpone_what_is_due),
 	KUNIT_CASE_PARAM(second_waits_priority, wait_priority_gen_params),
 	KUNIT_CASE(unnamed_wait_keeps_what_the_run_has),
 	KUNIT_CASE(unnamed_wait_raises_nothing),
 	KUNIT_CASE(ended_wait_gives_its_priority),
-	KUNIT_CASE(ready_and_waiting),
-	KUNIT_CASE(add_can_end_the_wait),
-	KUNIT_CASE(coalesced_add_can_end_the_wait),
-	KUNIT_CASE(dirtying_add_can_end_the_wait),
 	KUNIT_CASE(add_that_ends_a_wait_keeps_its_priority),
-	KUNIT_CASE(add_that_ends_no_wait_is_an_add),
-	KUNIT_CASE(times_come_in_order),
-	KUNIT_CASE(equal_times_come_in_the_order_of_adds),
-	KUNIT_CASE(unchanged_time_keeps_its_place),
-	KUNIT_CASE(changed_time_goes_behind_its_equals),
-	KUNIT_CASE(past_time_goes_behind_overdue_ones),
-	KUNIT_CASE(past_time_before_overdue_ones_is_ready),
-	KUNIT_CASE_PARAM(not_a_nanosecond_early, time_gen_params),
-	KUNIT_CASE(only_what_is_due),
-	KUNIT_CASE(end_of_time_is_a_time),
-	KUNIT_CASE(end_of_time_can_be_now),
-	KUNIT_CASE(abandoned_item_is_ready_again),
-	KUNIT_CASE(abandoned_item_is_ahead_of_fresh_ones),
 	KUNIT_CASE(abandoned_items_come_in_the_order_given_back),
 	KUNIT_CASE(abandoned_item_is_behind_a_higher_priority),
-	KUNIT_CASE(abandoned_item_is_merged_with_its_pending_add),
 	KUNIT_CASE_PARAM(abandoned_item_has_the_higher_priority,
 			 undone_gen_params),
 	KUNIT_CASE(abandoned_item_keeps_its_priority),
 	KUNIT_CASE(raised_abandoned_item_stays_returned),
-	KUNIT_CASE(abandonments_add_up_until_done),
-	KUNIT_CASE(requeued_item_is_fresh),
-	KUNIT_CASE(abandonments_do_not_wrap),
-	KUNIT_CASE(removed_item_that_is_abandoned_comes_back),
-	KUNIT_CASE(abandoned_item_comes_back_after_shut_down),
 	KUNIT_CASE(abandoned_item_goes_on_waiting),
-	KUNIT_CASE(undone_item_is_first_again),
 	KUNIT_CASE(undone_items_are_where_they_were),
 	KUNIT_CASE(undone_items_go_back_to_their_lanes),
-	KUNIT_CASE(undone_item_is_no_hand_out),
 	KUNIT_CASE_PARAM(undone_item_is_merged_with_its_pending_add,
 			 undone_gen_params),
 	KUNIT_CASE(undone_item_that_rose_goes_to_the_tail),
-	KUNIT_CASE(dirty_key_is_not_in_the_length),
-	KUNIT_CASE(key_added_again_has_its_place_at_its_done),
-	KUNIT_CASE(get_after_shut_down_returns_what_is_ready),
-	KUNIT_CASE(get_after_shut_down_returns_what_was_added_before),
-	KUNIT_CASE(drain_waits_for_the_done),
-	KUNIT_CASE(add_leaves_a_delay_pending),
-	KUNIT_CASE(delay_of_a_ready_key_is_kept),
-	KUNIT_CASE(waiting_key_has_no_place),
-	KUNIT_CASE(default_limiter_is_of_each_item),
 	KUNIT_CASE(counters),
-	KUNIT_CASE(item_is_got_from_any_place),
 	KUNIT_CASE(waiting_item_is_got_at_once),
 	KUNIT_CASE(ready_item_was_queued_since_its_add),
-	KUNIT_CASE(idle_or_dead_item_is_not_got),
 	KUNIT_CASE(expedited_item_has_the_priority_of_its_add),
-	KUNIT_CASE(pending_item_coalesces_as_it_is),
-	KUNIT_CASE(flush_counts_what_was_queued_before),
-	KUNIT_CASE(flush_ends_however_its_items_end),
-	KUNIT_CASE(flush_ends_when_its_queue_is_cancelled),
 	KUNIT_CASE(flush_waits_for_items_that_come_back),
-	KUNIT_CASE(awaited_run_ends_once),
-	KUNIT_CASE(paused_queue_hands_nothing_out),
 	KUNIT_CASE(term_is_a_pause_of_its_own),
 	{}
 };
 
 /* The same without what only a large queue has (K6). */
 static struct kunit_case core_test_small_cases[] = {
-	KUNIT_CASE(core_is_empty_at_first),
-	KUNIT_CASE(item_is_idle_at_first),
-	KUNIT_CASE(fifo),
-	KUNIT_CASE(fifo_with_adds_between),
-	KUNIT_CASE(fifo_of_all_ways_to_get_ready),
-	KUNIT_CASE(peek_changes_nothing),
-	KUNIT_CASE(second_add_coalesces),
-	KUNIT_CASE(coalesced_add_makes_nothing_ready),
-	KUNIT_CASE(processing_item_is_not_handed_out),
-	KUNIT_CASE(processing_item_is_not_handed_out_when_due),
-	KUNIT_CASE(two_holders_have_their_own),
-	KUNIT_CASE(add_during_processing_comes_back),
-	KUNIT_CASE(many_adds_during_processing_come_back_once),
-	KUNIT_CASE(requeue_goes_to_the_tail),
-	KUNIT_CASE(done_of_idle_item),
-	KUNIT_CASE(done_of_ready_item),
-	KUNIT_CASE(done_of_waiting_item),
-	KUNIT_CASE(done_by_a_stranger),
-	KUNIT_CASE(second_done),
-	KUNIT_CASE(length_counts_ready_items),
-	KUNIT_CASE(shut_down_refuses_adds),
-	KUNIT_CASE(shut_down_hands_out_what_is_ready),
-	KUNIT_CASE(shut_down_hands_out_what_turns_ready),
-	KUNIT_CASE(shut_down_expires_nothing),
-	KUNIT_CASE(second_shut_down_changes_nothing),
-	KUNIT_CASE(drained_when_all_is_done),
-	KUNIT_CASE(remove_idle_item),
-	KUNIT_CASE(remove_ready_item),
-	KUNIT_CASE(remove_waiting_item),
-	KUNIT_CASE(remove_processing_item),
-	KUNIT_CASE(remove_processing_item_twice),
-	KUNIT_CASE(removed_item_forgets_that_it_was_abandoned),
-	KUNIT_CASE(finished_item_forgets_its_priority),
-	KUNIT_CASE(unnamed_wait_of_a_new_item_is_0),
-	KUNIT_CASE(item_is_ready_when_its_time_comes),
-	KUNIT_CASE(time_that_has_come_is_an_add),
-	KUNIT_CASE(due_item_that_is_ready_coalesces),
-	KUNIT_CASE(due_item_that_is_processing_is_dirtied),
-	KUNIT_CASE(start_of_a_wait_stays),
-	KUNIT_CASE(next_wait_starts_anew),
-	KUNIT_CASE(burst_is_one_item),
-	KUNIT_CASE(quiet_time_ends_a_burst),
-	KUNIT_CASE(bound_that_has_passed),
-	KUNIT_CASE(debounce_of_a_processing_item),
-	KUNIT_CASE(latest_time_saturates),
-	KUNIT_CASE_PARAM(second_time, policy_gen_params),
-	KUNIT_CASE_PARAM(second_time_has_passed, past_gen_params),
-	KUNIT_CASE(replace_can_postpone_what_is_due),
-	KUNIT_CASE(ready_and_waiting),
-	KUNIT_CASE(add_can_end_the_wait),
-	KUNIT_CASE(coalesced_add_can_end_the_wait),
-	KUNIT_CASE(dirtying_add_can_end_the_wait),
-	KUNIT_CASE(add_that_ends_no_wait_is_an_add),
-	KUNIT_CASE(times_come_in_order),
-	KUNIT_CASE(equal_times_come_in_the_order_of_adds),
-	KUNIT_CASE(unchanged_time_keeps_its_place),
-	KUNIT_CASE(changed_time_goes_behind_its_equals),
-	KUNIT_CASE(past_time_goes_behind_overdue_ones),
-	KUNIT_CASE(past_time_before_overdue_ones_is_ready),
-	KUNIT_CASE_PARAM(not_a_nanosecond_early, time_gen_params),
-	KUNIT_CASE(only_what_is_due),
-	KUNIT_CASE(end_of_time_is_a_time),
-	KUNIT_CASE(end_of_time_can_be_now),
-	KUNIT_CASE(abandoned_item_is_ready_again),
-	KUNIT_CASE(abandoned_item_is_ahead_of_fresh_ones),
-	KUNIT_CASE(abandoned_item_is_merged_with_its_pending_add),
-	KUNIT_CASE(abandonments_add_up_until_done),
-	KUNIT_CASE(requeued_item_is_fresh),
-	KUNIT_CASE(abandonments_do_not_wrap),
-	KUNIT_CASE(removed_item_that_is_abandoned_comes_back),
-	KUNIT_CASE(abandoned_item_comes_back_after_shut_down),
-	KUNIT_CASE(undone_item_is_first_again),
-	KUNIT_CASE(undone_item_is_no_hand_out),
+	CORE_TEST_OF_BOTH,
 	KUNIT_CASE_PARAM(undone_item_is_merged_with_its_pending_add,
 			 undone_gen_params),
-	KUNIT_CASE(dirty_key_is_not_in_the_length),
-	KUNIT_CASE(key_added_again_has_its_place_at_its_done),
-	KUNIT_CASE(get_after_shut_down_returns_what_is_ready),
-	KUNIT_CASE(get_after_shut_down_returns_what_was_added_before),
-	KUNIT_CASE(drain_waits_for_the_done),
-	KUNIT_CASE(add_leaves_a_delay_pending),
-	KUNIT_CASE(delay_of_a_ready_key_is_kept),
-	KUNIT_CASE(waiting_key_has_no_place),
-	KUNIT_CASE(default_limiter_is_of_each_item),
-	KUNIT_CASE(item_is_got_from_any_place),
-	KUNIT_CASE(idle_or_dead_item_is_not_got),
-	KUNIT_CASE(pending_item_coalesces_as_it_is),
-	KUNIT_CASE(flush_counts_what_was_queued_before),
-	KUNIT_CASE(flush_ends_however_its_items_end),
-	KUNIT_CASE(flush_ends_when_its_queue_is_cancelled),
-	KUNIT_CASE(awaited_run_ends_once),
-	KUNIT_CASE(paused_queue_hands_nothing_out),
 	{}
 };
 
-static struct kunit_suite core_test_suite = {
-	.name = "kwq-core",
-	.suite_init = kwq_test_large,
-	.init = core_test_init,
-	.exit = core_test_exit,
-	.test_cases = core_test_cases,
-};
-
-static struct kunit_suite core_test_small_suite = {
-	.name = "kwq-core-small",
-	.suite_init = kwq_test_small,
-	.init = core_test_init,
-	.exit = core_test_exit,
-	.test_cases = core_test_small_cases,
-};
-
-kunit_test_suites(&core_test_suite, &core_test_small_suite);
+KWQ_TEST_SUITES(core_test, "kwq-core", core_test_init, core_test_exit);

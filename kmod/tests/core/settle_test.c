@@ -386,62 +386,34 @@ static void age_counts_from_the_add(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_core_waiting_since(&t->core, &t->a), 75);
 }
 
+#define SETTLE_TEST_OF_BOTH					\
+	KUNIT_CASE(buried_item_is_dead),			\
+	KUNIT_CASE(buried_items_keep_their_order),		\
+	KUNIT_CASE(added_item_is_not_buried),			\
+	KUNIT_CASE(refused_bury_changes_nothing),		\
+	KUNIT_CASE(bury_ends_a_flush),				\
+	KUNIT_CASE(bury_of_what_stays_out),			\
+	KUNIT_CASE(item_given_back_is_first_again),		\
+	KUNIT_CASE(last_one_given_back_comes_first),		\
+	KUNIT_CASE(lost_items_stay_ahead),			\
+	KUNIT_CASE(add_meanwhile_has_the_same_run),		\
+	KUNIT_CASE(mark_to_die_ends),				\
+	KUNIT_CASE(give_back_wakes_one),			\
+	KUNIT_CASE(flush_waits_for_what_was_given_back),	\
+	KUNIT_CASE(give_back_ends_an_awaited_run),		\
+	KUNIT_CASE(give_back_after_a_shut_down),		\
+	KUNIT_CASE(give_back_of_what_stays_out)
+
 static struct kunit_case settle_test_cases[] = {
-	KUNIT_CASE(buried_item_is_dead),
-	KUNIT_CASE(buried_items_keep_their_order),
-	KUNIT_CASE(added_item_is_not_buried),
-	KUNIT_CASE(refused_bury_changes_nothing),
-	KUNIT_CASE(bury_ends_a_flush),
-	KUNIT_CASE(bury_of_what_stays_out),
-	KUNIT_CASE(item_given_back_is_first_again),
-	KUNIT_CASE(last_one_given_back_comes_first),
-	KUNIT_CASE(lost_items_stay_ahead),
-	KUNIT_CASE(add_meanwhile_has_the_same_run),
-	KUNIT_CASE(mark_to_die_ends),
-	KUNIT_CASE(give_back_wakes_one),
-	KUNIT_CASE(flush_waits_for_what_was_given_back),
-	KUNIT_CASE(give_back_ends_an_awaited_run),
-	KUNIT_CASE(give_back_after_a_shut_down),
-	KUNIT_CASE(give_back_of_what_stays_out),
+	SETTLE_TEST_OF_BOTH,
 	KUNIT_CASE(higher_priority_of_an_add_counts),
 	KUNIT_CASE(age_counts_from_the_add),
 	{}
 };
 
 static struct kunit_case settle_test_small_cases[] = {
-	KUNIT_CASE(buried_item_is_dead),
-	KUNIT_CASE(buried_items_keep_their_order),
-	KUNIT_CASE(added_item_is_not_buried),
-	KUNIT_CASE(refused_bury_changes_nothing),
-	KUNIT_CASE(bury_ends_a_flush),
-	KUNIT_CASE(bury_of_what_stays_out),
-	KUNIT_CASE(item_given_back_is_first_again),
-	KUNIT_CASE(last_one_given_back_comes_first),
-	KUNIT_CASE(lost_items_stay_ahead),
-	KUNIT_CASE(add_meanwhile_has_the_same_run),
-	KUNIT_CASE(mark_to_die_ends),
-	KUNIT_CASE(give_back_wakes_one),
-	KUNIT_CASE(flush_waits_for_what_was_given_back),
-	KUNIT_CASE(give_back_ends_an_awaited_run),
-	KUNIT_CASE(give_back_after_a_shut_down),
-	KUNIT_CASE(give_back_of_what_stays_out),
+	SETTLE_TEST_OF_BOTH,
 	{}
 };
 
-static struct kunit_suite settle_test_suite = {
-	.name = "kwq-core-settle",
-	.suite_init = kwq_test_large,
-	.init = settle_test_init,
-	.exit = settle_test_exit,
-	.test_cases = settle_test_cases,
-};
-
-static struct kunit_suite settle_test_small_suite = {
-	.name = "kwq-core-settle-small",
-	.suite_init = kwq_test_small,
-	.init = settle_test_init,
-	.exit = settle_test_exit,
-	.test_cases = settle_test_small_cases,
-};
-
-kunit_test_suites(&settle_test_suite, &settle_test_small_suite);
+KWQ_TEST_SUITES(settle_test, "kwq-core-settle", settle_test_init, settle_test_exit);

@@ -649,56 +649,31 @@ static void most_workers_with_the_largest_batches(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->thing[i].item));
 }
 
+#define BATCH_TEST_OF_BOTH					\
+	KUNIT_CASE(batch_has_what_is_ready),			\
+	KUNIT_CASE(batch_of_one),				\
+	KUNIT_CASE(added_while_in_a_batch),			\
+	KUNIT_CASE(each_item_has_its_result),			\
+	KUNIT_CASE(unwritten_result_is_a_failure),		\
+	KUNIT_CASE(again_at_once_is_behind_others),		\
+	KUNIT_CASE(cancel_waits_for_the_batch),			\
+	KUNIT_CASE(batch_does_not_wait_for_itself),		\
+	KUNIT_CASE(shut_down_within_a_batch),			\
+	KUNIT_CASE(drain_waits_for_the_last_batch),		\
+	KUNIT_CASE(cancel_of_all_waits_for_the_batch),		\
+	KUNIT_CASE_SLOW(workers_share_no_item),			\
+	KUNIT_CASE(most_workers_with_the_largest_batches)
+
 static struct kunit_case batch_test_cases[] = {
-	KUNIT_CASE(batch_has_what_is_ready),
+	BATCH_TEST_OF_BOTH,
 	KUNIT_CASE(batch_begins_with_higher_priorities),
-	KUNIT_CASE(batch_of_one),
-	KUNIT_CASE(added_while_in_a_batch),
-	KUNIT_CASE(each_item_has_its_result),
-	KUNIT_CASE(unwritten_result_is_a_failure),
-	KUNIT_CASE(again_at_once_is_behind_others),
-	KUNIT_CASE(cancel_waits_for_the_batch),
-	KUNIT_CASE(batch_does_not_wait_for_itself),
-	KUNIT_CASE(shut_down_within_a_batch),
-	KUNIT_CASE(drain_waits_for_the_last_batch),
-	KUNIT_CASE(cancel_of_all_waits_for_the_batch),
-	KUNIT_CASE_SLOW(workers_share_no_item),
-	KUNIT_CASE(most_workers_with_the_largest_batches),
 	{}
 };
 
 /* The same without what only a large queue has (K6). */
 static struct kunit_case batch_test_small_cases[] = {
-	KUNIT_CASE(batch_has_what_is_ready),
-	KUNIT_CASE(batch_of_one),
-	KUNIT_CASE(added_while_in_a_batch),
-	KUNIT_CASE(each_item_has_its_result),
-	KUNIT_CASE(unwritten_result_is_a_failure),
-	KUNIT_CASE(again_at_once_is_behind_others),
-	KUNIT_CASE(cancel_waits_for_the_batch),
-	KUNIT_CASE(batch_does_not_wait_for_itself),
-	KUNIT_CASE(shut_down_within_a_batch),
-	KUNIT_CASE(drain_waits_for_the_last_batch),
-	KUNIT_CASE(cancel_of_all_waits_for_the_batch),
-	KUNIT_CASE_SLOW(workers_share_no_item),
-	KUNIT_CASE(most_workers_with_the_largest_batches),
+	BATCH_TEST_OF_BOTH,
 	{}
 };
 
-static struct kunit_suite batch_test_suite = {
-	.name = "kwq-batch",
-	.suite_init = kwq_test_large,
-	.init = batch_test_init,
-	.exit = batch_test_exit,
-	.test_cases = batch_test_cases,
-};
-
-static struct kunit_suite batch_test_small_suite = {
-	.name = "kwq-batch-small",
-	.suite_init = kwq_test_small,
-	.init = batch_test_init,
-	.exit = batch_test_exit,
-	.test_cases = batch_test_small_cases,
-};
-
-kunit_test_suites(&batch_test_suite, &batch_test_small_suite);
+KWQ_TEST_SUITES(batch_test, "kwq-batch", batch_test_init, batch_test_exit);

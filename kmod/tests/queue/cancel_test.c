@@ -788,71 +788,38 @@ static void cancelled_object_can_be_freed(struct kunit *test)
 	kwq_queue_destroy(&hunt->queue);
 }
 
+#define CANCEL_TEST_OF_BOTH									\
+	KUNIT_CASE(disabled_item_is_idle_for_good),						\
+	KUNIT_CASE(cancelled_item_can_be_added_again),						\
+	KUNIT_CASE(cancel_enables_no_disabled_item),						\
+	KUNIT_CASE(initialised_it_is_a_new_one),						\
+	KUNIT_CASE(cancel_tells_what_was),							\
+	KUNIT_CASE(cancel_waits_for_who_got_it),						\
+	KUNIT_CASE_PARAM(cancel_waits_for_a_handler, verdict_gen_params),			\
+	KUNIT_CASE_PARAM(item_is_usable_after_a_cancel_of_its_handler, verdict_gen_params),	\
+	KUNIT_CASE(item_is_usable_after_its_last_cancel),					\
+	KUNIT_CASE(each_who_cancels_waits),							\
+	KUNIT_CASE(cancel_waits_on_when_another_ends),						\
+	KUNIT_CASE(cancel_ends_when_the_holder_vanishes),					\
+	KUNIT_CASE(handler_does_not_wait_for_itself),						\
+	KUNIT_CASE(handler_of_another_queue_may_wait),						\
+	KUNIT_CASE(freed_work_item_may_cancel),							\
+	KUNIT_CASE(freed_work_item_may_cancel_what_is_handled),					\
+	KUNIT_CASE(cancelled_queue_has_no_items),						\
+	KUNIT_CASE(many_items_are_cancelled),							\
+	KUNIT_CASE(cancel_ends_the_get_of_a_paused_queue),					\
+	KUNIT_CASE(cancel_ends_a_drain),							\
+	KUNIT_CASE_SLOW(cancelled_object_can_be_freed)
+
 static struct kunit_case cancel_test_cases[] = {
-	KUNIT_CASE(disabled_item_is_idle_for_good),
-	KUNIT_CASE(cancelled_item_can_be_added_again),
-	KUNIT_CASE(cancel_enables_no_disabled_item),
-	KUNIT_CASE(initialised_it_is_a_new_one),
-	KUNIT_CASE(cancel_tells_what_was),
-	KUNIT_CASE(cancel_waits_for_who_got_it),
-	KUNIT_CASE_PARAM(cancel_waits_for_a_handler, verdict_gen_params),
-	KUNIT_CASE_PARAM(item_is_usable_after_a_cancel_of_its_handler, verdict_gen_params),
-	KUNIT_CASE(item_is_usable_after_its_last_cancel),
-	KUNIT_CASE(each_who_cancels_waits),
-	KUNIT_CASE(cancel_waits_on_when_another_ends),
-	KUNIT_CASE(cancel_ends_when_the_holder_vanishes),
-	KUNIT_CASE(handler_does_not_wait_for_itself),
-	KUNIT_CASE(handler_of_another_queue_may_wait),
-	KUNIT_CASE(freed_work_item_may_cancel),
-	KUNIT_CASE(freed_work_item_may_cancel_what_is_handled),
-	KUNIT_CASE(cancelled_queue_has_no_items),
-	KUNIT_CASE(many_items_are_cancelled),
-	KUNIT_CASE(cancel_ends_the_get_of_a_paused_queue),
-	KUNIT_CASE(cancel_ends_a_drain),
-	KUNIT_CASE_SLOW(cancelled_object_can_be_freed),
+	CANCEL_TEST_OF_BOTH,
 	{}
 };
 
 /* The same without what only a large queue has (K6). */
 static struct kunit_case cancel_test_small_cases[] = {
-	KUNIT_CASE(disabled_item_is_idle_for_good),
-	KUNIT_CASE(cancelled_item_can_be_added_again),
-	KUNIT_CASE(cancel_enables_no_disabled_item),
-	KUNIT_CASE(initialised_it_is_a_new_one),
-	KUNIT_CASE(cancel_tells_what_was),
-	KUNIT_CASE(cancel_waits_for_who_got_it),
-	KUNIT_CASE_PARAM(cancel_waits_for_a_handler, verdict_gen_params),
-	KUNIT_CASE_PARAM(item_is_usable_after_a_cancel_of_its_handler, verdict_gen_params),
-	KUNIT_CASE(item_is_usable_after_its_last_cancel),
-	KUNIT_CASE(each_who_cancels_waits),
-	KUNIT_CASE(cancel_waits_on_when_another_ends),
-	KUNIT_CASE(cancel_ends_when_the_holder_vanishes),
-	KUNIT_CASE(handler_does_not_wait_for_itself),
-	KUNIT_CASE(handler_of_another_queue_may_wait),
-	KUNIT_CASE(freed_work_item_may_cancel),
-	KUNIT_CASE(freed_work_item_may_cancel_what_is_handled),
-	KUNIT_CASE(cancelled_queue_has_no_items),
-	KUNIT_CASE(many_items_are_cancelled),
-	KUNIT_CASE(cancel_ends_the_get_of_a_paused_queue),
-	KUNIT_CASE(cancel_ends_a_drain),
-	KUNIT_CASE_SLOW(cancelled_object_can_be_freed),
+	CANCEL_TEST_OF_BOTH,
 	{}
 };
 
-static struct kunit_suite cancel_test_suite = {
-	.name = "kwq-cancel",
-	.suite_init = kwq_test_large,
-	.init = cancel_test_init,
-	.exit = cancel_test_exit,
-	.test_cases = cancel_test_cases,
-};
-
-static struct kunit_suite cancel_test_small_suite = {
-	.name = "kwq-cancel-small",
-	.suite_init = kwq_test_small,
-	.init = cancel_test_init,
-	.exit = cancel_test_exit,
-	.test_cases = cancel_test_small_cases,
-};
-
-kunit_test_suites(&cancel_test_suite, &cancel_test_small_suite);
+KWQ_TEST_SUITES(cancel_test, "kwq-cancel", cancel_test_init, cancel_test_exit);

@@ -405,16 +405,4 @@ static struct kunit_case context_test_small_cases[] = {
 	{}
 };
 
-static struct kunit_suite context_test_suite = {
-	.name = "kwq-context",
-	.suite_init = kwq_test_large,
-	.test_cases = context_test_cases,
-};
-
-static struct kunit_suite context_test_small_suite = {
-	.name = "kwq-context-small",
-	.suite_init = kwq_test_small,
-	.test_cases = context_test_small_cases,
-};
-
-kunit_test_suites(&context_test_suite, &context_test_small_suite);
+KWQ_TEST_SUITES(context_test, "kwq-context", NULL, NULL);

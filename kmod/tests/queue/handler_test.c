@@ -1283,109 +1283,61 @@ static void storm_loses_nothing_and_runs_nothing_twice(struct kunit *test)
 	kwq_queue_destroy(&storm->queue);
 }
 
+#define HANDLER_TEST_OF_BOTH							\
+	KUNIT_CASE(each_item_is_handled),					\
+	KUNIT_CASE(what_is_ready_is_handled_from_the_start),			\
+	KUNIT_CASE(what_comes_due_is_handled),					\
+	KUNIT_CASE(added_while_it_is_handled_it_is_handled_again),		\
+	KUNIT_CASE(what_is_ready_at_the_start_is_handled_at_once),		\
+	KUNIT_CASE(what_comes_due_together_is_handled_at_once),			\
+	KUNIT_CASE(worker_that_took_long_lets_others_run),			\
+	KUNIT_CASE(worker_that_took_long_comes_back),				\
+	KUNIT_CASE_PARAM(no_more_are_handled_at_once, active_gen_params),	\
+	KUNIT_CASE(failed_item_is_tried_again),					\
+	KUNIT_CASE(default_limiter_begins_with_5_ms),				\
+	KUNIT_CASE_PARAM(handled_again_after, again_gen_params),		\
+	KUNIT_CASE(handled_again_at_once),					\
+	KUNIT_CASE(handled_again_at_once_and_at_its_time),			\
+	KUNIT_CASE_PARAM(mistake_is_a_failure, mistake_gen_params),		\
+	KUNIT_CASE(given_up_item_is_dead),					\
+	KUNIT_CASE(add_meanwhile_counts_whatever_it_returns),			\
+	KUNIT_CASE(drain_goes_to_the_last_item),				\
+	KUNIT_CASE(shut_down_by_its_handler),					\
+	KUNIT_CASE(destroyed_it_calls_nobody),					\
+	KUNIT_CASE(destroyed_with_workers_that_were_never_run),			\
+	KUNIT_CASE_PARAM(workqueue_is_the_drivers_choice, flags_gen_params),	\
+	KUNIT_CASE(system_workqueue_is_borrowed),				\
+	KUNIT_CASE(two_queues_share_a_workqueue),				\
+	KUNIT_CASE(destroyed_while_its_workqueue_is_busy),			\
+	KUNIT_CASE(destroyed_while_handlers_run),				\
+	KUNIT_CASE(destroyed_in_a_work_item_of_its_workqueue),			\
+	KUNIT_CASE(cancelled_in_a_work_item_of_its_workqueue),			\
+	KUNIT_CASE(waits_for_a_handler_in_a_work_item_of_its_workqueue),	\
+	KUNIT_CASE(bound_handler_runs_where_the_add_was),			\
+	KUNIT_CASE_PARAM(bad_handler_is_refused, bad_gen_params),		\
+	KUNIT_CASE(borrowed_workqueue_has_its_own_flags),			\
+	KUNIT_CASE(most_at_once),						\
+	KUNIT_CASE(second_handler_is_refused),					\
+	KUNIT_CASE(start_tells_a_crowd_of_workers),				\
+	KUNIT_CASE_SLOW(storm_loses_nothing_and_runs_nothing_twice)
+
 static struct kunit_case handler_test_cases[] = {
-	KUNIT_CASE(each_item_is_handled),
-	KUNIT_CASE(what_is_ready_is_handled_from_the_start),
-	KUNIT_CASE(what_comes_due_is_handled),
-	KUNIT_CASE(added_while_it_is_handled_it_is_handled_again),
-	KUNIT_CASE(what_is_ready_at_the_start_is_handled_at_once),
-	KUNIT_CASE(what_comes_due_together_is_handled_at_once),
-	KUNIT_CASE(worker_that_took_long_lets_others_run),
-	KUNIT_CASE(worker_that_took_long_comes_back),
+	HANDLER_TEST_OF_BOTH,
 	KUNIT_CASE(higher_priority_is_handled_first),
-	KUNIT_CASE_PARAM(no_more_are_handled_at_once, active_gen_params),
-	KUNIT_CASE(failed_item_is_tried_again),
-	KUNIT_CASE(default_limiter_begins_with_5_ms),
-	KUNIT_CASE_PARAM(handled_again_after, again_gen_params),
-	KUNIT_CASE(handled_again_at_once),
 	KUNIT_CASE(handled_again_behind_others),
-	KUNIT_CASE(handled_again_at_once_and_at_its_time),
-	KUNIT_CASE_PARAM(mistake_is_a_failure, mistake_gen_params),
-	KUNIT_CASE(given_up_item_is_dead),
-	KUNIT_CASE(add_meanwhile_counts_whatever_it_returns),
-	KUNIT_CASE(drain_goes_to_the_last_item),
-	KUNIT_CASE(shut_down_by_its_handler),
-	KUNIT_CASE(destroyed_it_calls_nobody),
-	KUNIT_CASE(destroyed_with_workers_that_were_never_run),
-	KUNIT_CASE_PARAM(workqueue_is_the_drivers_choice, flags_gen_params),
-	KUNIT_CASE(system_workqueue_is_borrowed),
-	KUNIT_CASE(two_queues_share_a_workqueue),
-	KUNIT_CASE(destroyed_while_its_workqueue_is_busy),
-	KUNIT_CASE(destroyed_while_handlers_run),
-	KUNIT_CASE(destroyed_in_a_work_item_of_its_workqueue),
-	KUNIT_CASE(cancelled_in_a_work_item_of_its_workqueue),
-	KUNIT_CASE(waits_for_a_handler_in_a_work_item_of_its_workqueue),
-	KUNIT_CASE(bound_handler_runs_where_the_add_was),
-	KUNIT_CASE_PARAM(bad_handler_is_refused, bad_gen_params),
-	KUNIT_CASE(borrowed_workqueue_has_its_own_flags),
-	KUNIT_CASE(most_at_once),
-	KUNIT_CASE(second_handler_is_refused),
-	KUNIT_CASE(start_tells_a_crowd_of_workers),
 #ifdef CONFIG_FAILSLAB
 	KUNIT_CASE(no_memory_for_a_handler),
 #endif
-	KUNIT_CASE_SLOW(storm_loses_nothing_and_runs_nothing_twice),
 	{}
 };
 
 /* The same without what only a large queue has (K6). */
 static struct kunit_case handler_test_small_cases[] = {
-	KUNIT_CASE(each_item_is_handled),
-	KUNIT_CASE(what_is_ready_is_handled_from_the_start),
-	KUNIT_CASE(what_comes_due_is_handled),
-	KUNIT_CASE(added_while_it_is_handled_it_is_handled_again),
-	KUNIT_CASE(what_is_ready_at_the_start_is_handled_at_once),
-	KUNIT_CASE(what_comes_due_together_is_handled_at_once),
-	KUNIT_CASE(worker_that_took_long_lets_others_run),
-	KUNIT_CASE(worker_that_took_long_comes_back),
-	KUNIT_CASE_PARAM(no_more_are_handled_at_once, active_gen_params),
-	KUNIT_CASE(failed_item_is_tried_again),
-	KUNIT_CASE(default_limiter_begins_with_5_ms),
-	KUNIT_CASE_PARAM(handled_again_after, again_gen_params),
-	KUNIT_CASE(handled_again_at_once),
-	KUNIT_CASE(handled_again_at_once_and_at_its_time),
-	KUNIT_CASE_PARAM(mistake_is_a_failure, mistake_gen_params),
-	KUNIT_CASE(given_up_item_is_dead),
-	KUNIT_CASE(add_meanwhile_counts_whatever_it_returns),
-	KUNIT_CASE(drain_goes_to_the_last_item),
-	KUNIT_CASE(shut_down_by_its_handler),
-	KUNIT_CASE(destroyed_it_calls_nobody),
-	KUNIT_CASE(destroyed_with_workers_that_were_never_run),
-	KUNIT_CASE_PARAM(workqueue_is_the_drivers_choice, flags_gen_params),
-	KUNIT_CASE(system_workqueue_is_borrowed),
-	KUNIT_CASE(two_queues_share_a_workqueue),
-	KUNIT_CASE(destroyed_while_its_workqueue_is_busy),
-	KUNIT_CASE(destroyed_while_handlers_run),
-	KUNIT_CASE(destroyed_in_a_work_item_of_its_workqueue),
-	KUNIT_CASE(cancelled_in_a_work_item_of_its_workqueue),
-	KUNIT_CASE(waits_for_a_handler_in_a_work_item_of_its_workqueue),
-	KUNIT_CASE(bound_handler_runs_where_the_add_was),
-	KUNIT_CASE_PARAM(bad_handler_is_refused, bad_gen_params),
-	KUNIT_CASE(borrowed_workqueue_has_its_own_flags),
-	KUNIT_CASE(most_at_once),
-	KUNIT_CASE(second_handler_is_refused),
-	KUNIT_CASE(start_tells_a_crowd_of_workers),
+	HANDLER_TEST_OF_BOTH,
 #ifdef CONFIG_FAILSLAB
 	KUNIT_CASE(no_memory_for_a_handler),
 #endif
-	KUNIT_CASE_SLOW(storm_loses_nothing_and_runs_nothing_twice),
 	{}
 };
 
-static struct kunit_suite handler_test_suite = {
-	.name = "kwq-handler",
-	.suite_init = kwq_test_large,
-	.init = handler_test_init,
-	.exit = handler_test_exit,
-	.test_cases = handler_test_cases,
-};
-
-static struct kunit_suite handler_test_small_suite = {
-	.name = "kwq-handler-small",
-	.suite_init = kwq_test_small,
-	.init = handler_test_init,
-	.exit = handler_test_exit,
-	.test_cases = handler_test_small_cases,
-};
-
-kunit_test_suites(&handler_test_suite, &handler_test_small_suite);
+KWQ_TEST_SUITES(handler_test, "kwq-handler", handler_test_init, handler_test_exit);

@@ -443,50 +443,27 @@ static void reference_is_dropped_at_the_end(struct kunit *test)
 	kwq_test_wait_until(test, READ_ONCE(t->puts) == 2);
 }
 
+#define LATER_TEST_OF_BOTH				\
+	KUNIT_CASE(attempt_ends_later),			\
+	KUNIT_CASE(worker_goes_on),			\
+	KUNIT_CASE(each_result_counts),			\
+	KUNIT_CASE(end_that_comes_first),		\
+	KUNIT_CASE(handler_does_not_wait_for_itself),	\
+	KUNIT_CASE(end_is_refused),			\
+	KUNIT_CASE(others_wait_for_the_end),		\
+	KUNIT_CASE(destroy_waits_for_the_end),		\
+	KUNIT_CASE(run_in_a_caller_ends_later),		\
+	KUNIT_CASE(batch_ends_in_parts),		\
+	KUNIT_CASE(reference_is_dropped_at_the_end)
+
 static struct kunit_case later_test_cases[] = {
-	KUNIT_CASE(attempt_ends_later),
-	KUNIT_CASE(worker_goes_on),
-	KUNIT_CASE(each_result_counts),
-	KUNIT_CASE(end_that_comes_first),
-	KUNIT_CASE(handler_does_not_wait_for_itself),
-	KUNIT_CASE(end_is_refused),
-	KUNIT_CASE(others_wait_for_the_end),
-	KUNIT_CASE(destroy_waits_for_the_end),
-	KUNIT_CASE(run_in_a_caller_ends_later),
-	KUNIT_CASE(batch_ends_in_parts),
-	KUNIT_CASE(reference_is_dropped_at_the_end),
+	LATER_TEST_OF_BOTH,
 	{}
 };
 
 static struct kunit_case later_test_small_cases[] = {
-	KUNIT_CASE(attempt_ends_later),
-	KUNIT_CASE(worker_goes_on),
-	KUNIT_CASE(each_result_counts),
-	KUNIT_CASE(end_that_comes_first),
-	KUNIT_CASE(handler_does_not_wait_for_itself),
-	KUNIT_CASE(end_is_refused),
-	KUNIT_CASE(others_wait_for_the_end),
-	KUNIT_CASE(destroy_waits_for_the_end),
-	KUNIT_CASE(run_in_a_caller_ends_later),
-	KUNIT_CASE(batch_ends_in_parts),
-	KUNIT_CASE(reference_is_dropped_at_the_end),
+	LATER_TEST_OF_BOTH,
 	{}
 };
 
-static struct kunit_suite later_test_suite = {
-	.name = "kwq-later",
-	.suite_init = kwq_test_large,
-	.init = later_test_init,
-	.exit = later_test_exit,
-	.test_cases = later_test_cases,
-};
-
-static struct kunit_suite later_test_small_suite = {
-	.name = "kwq-later-small",
-	.suite_init = kwq_test_small,
-	.init = later_test_init,
-	.exit = later_test_exit,
-	.test_cases = later_test_small_cases,
-};
-
-kunit_test_suites(&later_test_suite, &later_test_small_suite);
+KWQ_TEST_SUITES(later_test, "kwq-later", later_test_init, later_test_exit);

@@ -604,73 +604,39 @@ static void results_tell_the_number_of_runs(struct kunit *test)
 	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, adds, gets);
 }
 
+#define POST_TEST_OF_BOTH					\
+	KUNIT_CASE(posts_are_added_in_their_order),		\
+	KUNIT_CASE(posts_stay_claimed_until_they_are_added),	\
+	KUNIT_CASE(item_is_posted_once),			\
+	KUNIT_CASE(nothing_is_posted_unless_a_holder_takes_it),	\
+	KUNIT_CASE(only_idle_items_are_posted),			\
+	KUNIT_CASE(holder_adds_what_is_posted_first),		\
+	KUNIT_CASE(refused_add_leaves_the_claims_of_others),	\
+	KUNIT_CASE(queue_that_owns_references_takes_no_posts),	\
+	KUNIT_CASE(every_add_claims_its_item),			\
+	KUNIT_CASE(shut_down_takes_what_was_accepted),		\
+	KUNIT_CASE(every_shut_down_ends_posts),			\
+	KUNIT_CASE(post_wakes_a_getter),			\
+	KUNIT_CASE(nmi_under_the_lock_adds),			\
+	KUNIT_CASE(nmi_is_seen_by_the_next_call),		\
+	KUNIT_CASE(nmi_comes_before_later_adds),		\
+	KUNIT_CASE(refused_adds_claim_nothing),			\
+	KUNIT_CASE(returned_item_is_claimed),			\
+	KUNIT_CASE(nmi_adds_an_item_in_any_state),		\
+	KUNIT_CASE(nmi_during_another_operation_is_not_lost),	\
+	KUNIT_CASE(nmi_keeps_an_open_list_open),		\
+	KUNIT_CASE(destroy_waits_for_the_turn_of_an_nmi),	\
+	KUNIT_CASE(results_tell_the_number_of_runs)
+
 static struct kunit_case post_test_cases[] = {
-	KUNIT_CASE(posts_are_added_in_their_order),
-	KUNIT_CASE(posts_stay_claimed_until_they_are_added),
-	KUNIT_CASE(item_is_posted_once),
-	KUNIT_CASE(nothing_is_posted_unless_a_holder_takes_it),
-	KUNIT_CASE(only_idle_items_are_posted),
-	KUNIT_CASE(holder_adds_what_is_posted_first),
-	KUNIT_CASE(refused_add_leaves_the_claims_of_others),
-	KUNIT_CASE(queue_that_owns_references_takes_no_posts),
-	KUNIT_CASE(every_add_claims_its_item),
-	KUNIT_CASE(shut_down_takes_what_was_accepted),
-	KUNIT_CASE(every_shut_down_ends_posts),
-	KUNIT_CASE(post_wakes_a_getter),
-	KUNIT_CASE(nmi_under_the_lock_adds),
-	KUNIT_CASE(nmi_is_seen_by_the_next_call),
-	KUNIT_CASE(nmi_comes_before_later_adds),
-	KUNIT_CASE(refused_adds_claim_nothing),
-	KUNIT_CASE(returned_item_is_claimed),
-	KUNIT_CASE(nmi_adds_an_item_in_any_state),
-	KUNIT_CASE(nmi_during_another_operation_is_not_lost),
-	KUNIT_CASE(nmi_keeps_an_open_list_open),
-	KUNIT_CASE(destroy_waits_for_the_turn_of_an_nmi),
-	KUNIT_CASE(results_tell_the_number_of_runs),
+	POST_TEST_OF_BOTH,
 	{}
 };
 
 /* The same for a small queue (K6). */
 static struct kunit_case post_test_small_cases[] = {
-	KUNIT_CASE(posts_are_added_in_their_order),
-	KUNIT_CASE(posts_stay_claimed_until_they_are_added),
-	KUNIT_CASE(item_is_posted_once),
-	KUNIT_CASE(nothing_is_posted_unless_a_holder_takes_it),
-	KUNIT_CASE(only_idle_items_are_posted),
-	KUNIT_CASE(holder_adds_what_is_posted_first),
-	KUNIT_CASE(refused_add_leaves_the_claims_of_others),
-	KUNIT_CASE(queue_that_owns_references_takes_no_posts),
-	KUNIT_CASE(every_add_claims_its_item),
-	KUNIT_CASE(shut_down_takes_what_was_accepted),
-	KUNIT_CASE(every_shut_down_ends_posts),
-	KUNIT_CASE(post_wakes_a_getter),
-	KUNIT_CASE(nmi_under_the_lock_adds),
-	KUNIT_CASE(nmi_is_seen_by_the_next_call),
-	KUNIT_CASE(nmi_comes_before_later_adds),
-	KUNIT_CASE(refused_adds_claim_nothing),
-	KUNIT_CASE(returned_item_is_claimed),
-	KUNIT_CASE(nmi_adds_an_item_in_any_state),
-	KUNIT_CASE(nmi_during_another_operation_is_not_lost),
-	KUNIT_CASE(nmi_keeps_an_open_list_open),
-	KUNIT_CASE(destroy_waits_for_the_turn_of_an_nmi),
-	KUNIT_CASE(results_tell_the_number_of_runs),
+	POST_TEST_OF_BOTH,
 	{}
 };
 
-static struct kunit_suite post_test_suite = {
-	.name = "kwq-post",
-	.suite_init = kwq_test_large,
-	.init = post_test_init,
-	.exit = post_test_exit,
-	.test_cases = post_test_cases,
-};
-
-static struct kunit_suite post_test_small_suite = {
-	.name = "kwq-post-small",
-	.suite_init = kwq_test_small,
-	.init = post_test_init,
-	.exit = post_test_exit,
-	.test_cases = post_test_small_cases,
-};
-
-kunit_test_suites(&post_test_suite, &post_test_small_suite);
+KWQ_TEST_SUITES(post_test, "kwq-post", post_test_init, post_test_exit);

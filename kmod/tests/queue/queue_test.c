@@ -660,58 +660,6 @@ static void debounced_adds_are_one(struct kunit *test)
 	EXPECT_GET(test, q, NOTHING);
 }
 
-static void bound_of_a_debounce(struct kunit *test)
-{
-	struct queue_test *t = test->priv;
-	struct kwq_queue *q = &t->queue;
-
-	/* D9: shorter than the delay, of a delay of 0, of none, and passed already */
-	kwq_queue_advance(q, 100);
-	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->a, 10, 5), KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, kwq_test_due(q, &t->a), 105);
-	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->b, 0, 5), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->c, 10, 0), -EINVAL);
-	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->c));
-	kwq_add_after(q, &t->c, 1000);
-	EXPECT_GET(test, q, &t->b);
-	kwq_queue_advance(q, 104);
-	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->c, 10, 3), KWQ_ADDED);
-	EXPECT_GET(test, q, &t->c);
-	EXPECT_GET(test, q, NOTHING);
-
-	/* D9 D7 */
-	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->d, U64_MAX, U64_MAX), KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, kwq_test_due(q, &t->d), KTIME_MAX);
-	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->d, U64_MAX, 1ULL << 63), KWQ_COALESCED);
-	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->d, U64_MAX, 7), KWQ_COALESCED);
-	KUNIT_EXPECT_EQ(test, kwq_test_due(q, &t->d), 111);
-}
-
-static void debounce_of_a_dirty_item(struct kunit *test)
-{
-	struct queue_test *t = test->priv;
-	struct kwq_queue *q = &t->queue;
-
-	/* D9 D3: it waits, too. If it is still ready when the time comes, the two are one. */
-	kwq_add(q, &t->a);
-	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->a, 10, 25), KWQ_WAITING);
-	kwq_queue_advance(q, 9);
-	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->a, 10, 25), KWQ_COALESCED);
-	kwq_queue_advance(q, 19);
-	KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
-	EXPECT_GET(test, q, &t->a);
-
-	/* And while it is processing. */
-	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->a, 10, 25), KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_STILL_WAITING);
-	kwq_queue_advance(q, 28);
-	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->a, 100, 25), KWQ_COALESCED);
-	EXPECT_GET(test, q, NOTHING);
-	kwq_queue_advance(q, 44);
-	EXPECT_GET(test, q, &t->a);
-	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
-}
-
 static void add_can_end_the_wait(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
@@ -725,55 +673,7 @@ static void add_can_end_the_wait(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_remove(q, &t->a), KWQ_WAS_READY);
 }
 
-static void delays_saturate(struct kunit *test)
-{
-	struct queue_test *t = test->priv;
-	struct kwq_queue *q = &t->queue;
-
-	/* D7 */
-	kwq_queue_advance(q, 100);
-	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->a, KTIME_MAX - 50),
-			KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->b, U64_MAX), KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->c, 1ULL << 63), KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, add_at(q, &t->d, -1), KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &t->a), KTIME_MAX);
-	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &t->b), KTIME_MAX);
-	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &t->c), KTIME_MAX);
-	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &t->d), KTIME_MAX);
-	kwq_queue_advance(q, KTIME_MAX - 1);
-	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
-}
-
-static void end_of_time_can_come(struct kunit *test)
-{
-	struct queue_test *t = test->priv;
-	struct kwq_queue *q = &t->queue;
-
-	/* D7, K4 */
-	kwq_add_after(q, &t->a, U64_MAX);
-	kwq_queue_advance(q, KTIME_MAX);
-	EXPECT_GET(test, q, &t->a);
-	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->b, 1), KWQ_ADDED);
-}
-
 #define NR_BACKLOG	(2 * KWQ_ITEMS_PER_HOLD + 44)
-
-static void backlog_comes_in_order(struct kunit *test)
-{
-	struct queue_test *t = test->priv;
-	struct kwq_queue *q = &t->queue;
-	struct kwq_item *items = make_items(test, NR_BACKLOG);
-	int i;
-
-	/* D4 D6 */
-	for (i = 0; i < NR_BACKLOG; i++)
-		add_at(q, &items[i], 10 + i / 50);
-	kwq_queue_advance(q, HOUR);
-	KUNIT_EXPECT_EQ(test, kwq_len(q), NR_BACKLOG);
-	for (i = 0; i < NR_BACKLOG; i++)
-		EXPECT_GET(test, q, &items[i]);
-}
 
 static void timer_makes_nothing_ready_early(struct kunit *test)
 {
@@ -1374,22 +1274,6 @@ static void shut_down_refuses_and_drops(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
 }
 
-static void shut_down_hands_out_what_turns_ready(struct kunit *test)
-{
-	struct queue_test *t = test->priv;
-	struct kwq_queue *q = &t->queue;
-
-	/* Q8 Q4 */
-	kwq_add(q, &t->a);
-	EXPECT_GET(test, q, &t->a);
-	kwq_add(q, &t->a);
-	kwq_shut_down(q);
-	EXPECT_GET(test, q, SHUT_DOWN);
-	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_REQUEUED);
-	EXPECT_GET(test, q, &t->a);
-	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
-}
-
 static void drain_of_an_empty_queue(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
@@ -1689,43 +1573,6 @@ static void configuration_can_be_read_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, config->dead_after, 0);
 }
 
-static void configuration_is_for_adds_from_then_on(struct kunit *test)
-{
-	struct queue_test *t = test->priv;
-	struct kwq_queue *q = &t->queue;
-
-	kwq_add_rate_limited(q, &t->a);
-	KUNIT_EXPECT_EQ(test, kwq_configure(q, &retry_config), 0);
-	kwq_add_rate_limited(q, &t->b);
-	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &t->a), 5 * NSEC_PER_MSEC);
-	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &t->b), 10);
-}
-
-static void bucket_is_filled_by_the_queues_clock(struct kunit *test)
-{
-	struct queue_test *t = test->priv;
-	struct kwq_queue *q = &t->queue;
-	struct kwq_limiter_config config = {
-		.nr = 1,
-		.limiters = { {
-			.kind = KWQ_LIMITER_BUCKET,
-			.u.bucket = { .period = 100, .events = 1, .burst = 1 },
-		} },
-	};
-
-	/* L4: also between two rates. */
-	kwq_queue_advance(q, 1000);
-	KUNIT_EXPECT_EQ(test, kwq_configure(q, &config), 0);
-	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->a), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->b), KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &t->b), 1100);
-	kwq_queue_advance(q, 1050);
-	config.limiters[0].u.bucket.period = 200;
-	KUNIT_EXPECT_EQ(test, kwq_configure(q, &config), 0);
-	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->c), KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &t->c), 1050 + 100 + 200);
-}
-
 static void kick_is_for_the_dead(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
@@ -1966,174 +1813,91 @@ static void advance_by_saturates(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_queue_now(q), KTIME_MAX);
 }
 
+#define QUEUE_TEST_OF_BOTH							\
+	KUNIT_CASE(add_get_done),						\
+	KUNIT_CASE(coalesced_add_takes_no_lock),				\
+	KUNIT_CASE(coalesced_add_of_a_paused_queue_takes_no_lock),		\
+	KUNIT_CASE(done_that_nobody_owes),					\
+	KUNIT_CASE(try_get_does_not_wait),					\
+	KUNIT_CASE(done_and_get_does_both),					\
+	KUNIT_CASE(get_looks_before_it_looks_at_the_clock),			\
+	KUNIT_CASE(remove_tells_what_was),					\
+	KUNIT_CASE_PARAM(wrong_options_are_refused, refused_gen_params),	\
+	KUNIT_CASE(durations_are_off),						\
+	KUNIT_CASE(delays_without_durations),					\
+	KUNIT_CASE(durations_that_are_needed),					\
+	KUNIT_CASE(manual_clock_starts_at_0_and_goes_on),			\
+	KUNIT_CASE(delay_counts_from_now),					\
+	KUNIT_CASE(no_delay_is_an_add),						\
+	KUNIT_CASE(delay_of_nothing_is_a_retry),				\
+	KUNIT_CASE(absolute_time),						\
+	KUNIT_CASE_PARAM(second_time, policy_gen_params),			\
+	KUNIT_CASE(debounced_adds_are_one),					\
+	KUNIT_CASE(add_can_end_the_wait),					\
+	KUNIT_CASE(timer_makes_nothing_ready_early),				\
+	KUNIT_CASE(backlog_takes_several_turns),				\
+	KUNIT_CASE(whole_hold_of_due_items_is_no_backlog),			\
+	KUNIT_CASE(each_ready_item_wakes_one_getter),				\
+	KUNIT_CASE(expiry_is_bounded_in_each_hold),				\
+	KUNIT_CASE(shut_down_drops_many),					\
+	KUNIT_CASE(shut_down_drops_all_that_waits),				\
+	KUNIT_CASE(blocked_getters_share_the_items),				\
+	KUNIT_CASE(blocked_getters_share_what_is_due),				\
+	KUNIT_CASE(blocked_getter_gets_a_requeued_item),			\
+	KUNIT_CASE(shut_down_wakes_all_getters),				\
+	KUNIT_CASE(shut_down_wakes_a_crowd),					\
+	KUNIT_CASE(deadlines_of_a_crowd_come),					\
+	KUNIT_CASE(crowd_shares_the_items_of_one_hold),				\
+	KUNIT_CASE(drain_drops_a_backlog),					\
+	KUNIT_CASE(getters_deadline_comes),					\
+	KUNIT_CASE(item_that_is_due_at_the_deadline_is_got),			\
+	KUNIT_CASE(signal_ends_the_wait),					\
+	KUNIT_CASE(signal_takes_no_item_with_it),				\
+	KUNIT_CASE(shut_down_refuses_and_drops),				\
+	KUNIT_CASE(drain_of_an_empty_queue),					\
+	KUNIT_CASE(drains_wait_until_all_is_done),				\
+	KUNIT_CASE(drain_waits_for_what_turns_ready),				\
+	KUNIT_CASE(drain_ends_by_a_remove),					\
+	KUNIT_CASE(shut_down_ends_every_drain),					\
+	KUNIT_CASE(drain_after_a_shut_down_waits),				\
+	KUNIT_CASE(drains_deadline_comes),					\
+	KUNIT_CASE(signal_ends_a_drain),					\
+	KUNIT_CASE_SLOW(destroy_right_after_a_drain),				\
+	KUNIT_CASE(retries_by_the_default),					\
+	KUNIT_CASE(configuration_can_be_read_back),				\
+	KUNIT_CASE(kick_is_for_the_dead),					\
+	KUNIT_CASE(first_dead_died_first),					\
+	KUNIT_CASE(real_clocks_jitter_is_by_chance),				\
+	KUNIT_CASE(manual_clocks_jitter_is_repeatable),				\
+	KUNIT_CASE(limiters_keep_what_was_taken),				\
+	KUNIT_CASE(advance_by_saturates)
+
 static struct kunit_case queue_test_cases[] = {
-	KUNIT_CASE(add_get_done),
-	KUNIT_CASE(coalesced_add_takes_no_lock),
-	KUNIT_CASE(coalesced_add_of_a_paused_queue_takes_no_lock),
-	KUNIT_CASE(done_that_nobody_owes),
-	KUNIT_CASE(try_get_does_not_wait),
-	KUNIT_CASE(done_and_get_does_both),
-	KUNIT_CASE(get_looks_before_it_looks_at_the_clock),
-	KUNIT_CASE(remove_tells_what_was),
+	QUEUE_TEST_OF_BOTH,
 	KUNIT_CASE(priorities),
-	KUNIT_CASE_PARAM(wrong_options_are_refused, refused_gen_params),
-	KUNIT_CASE(durations_are_off),
-	KUNIT_CASE(delays_without_durations),
-	KUNIT_CASE(durations_that_are_needed),
-	KUNIT_CASE(manual_clock_starts_at_0_and_goes_on),
-	KUNIT_CASE(delay_counts_from_now),
-	KUNIT_CASE(no_delay_is_an_add),
-	KUNIT_CASE(delay_of_nothing_is_a_retry),
-	KUNIT_CASE(absolute_time),
-	KUNIT_CASE_PARAM(second_time, policy_gen_params),
-	KUNIT_CASE(debounced_adds_are_one),
-	KUNIT_CASE(bound_of_a_debounce),
-	KUNIT_CASE(debounce_of_a_dirty_item),
-	KUNIT_CASE(add_can_end_the_wait),
-	KUNIT_CASE(delays_saturate),
-	KUNIT_CASE(end_of_time_can_come),
-	KUNIT_CASE(backlog_comes_in_order),
-	KUNIT_CASE(timer_makes_nothing_ready_early),
-	KUNIT_CASE(backlog_takes_several_turns),
-	KUNIT_CASE(whole_hold_of_due_items_is_no_backlog),
 	KUNIT_CASE(others_come_in_between_two_turns),
-	KUNIT_CASE(each_ready_item_wakes_one_getter),
 	KUNIT_CASE(what_is_got_in_the_same_hold_wakes_nobody),
 	KUNIT_CASE(pollers_are_told_that_it_is_readable),
-	KUNIT_CASE(expiry_is_bounded_in_each_hold),
-	KUNIT_CASE(shut_down_drops_many),
-	KUNIT_CASE(shut_down_drops_all_that_waits),
 	KUNIT_CASE(shut_down_queue_wakes_only_for_a_reason),
-	KUNIT_CASE(blocked_getters_share_the_items),
-	KUNIT_CASE(blocked_getters_share_what_is_due),
-	KUNIT_CASE(blocked_getter_gets_a_requeued_item),
-	KUNIT_CASE(shut_down_wakes_all_getters),
-	KUNIT_CASE(shut_down_wakes_a_crowd),
-	KUNIT_CASE(deadlines_of_a_crowd_come),
-	KUNIT_CASE(crowd_shares_the_items_of_one_hold),
-	KUNIT_CASE(drain_drops_a_backlog),
-	KUNIT_CASE(getters_deadline_comes),
-	KUNIT_CASE(item_that_is_due_at_the_deadline_is_got),
-	KUNIT_CASE(signal_ends_the_wait),
-	KUNIT_CASE(signal_takes_no_item_with_it),
-	KUNIT_CASE(shut_down_refuses_and_drops),
-	KUNIT_CASE(shut_down_hands_out_what_turns_ready),
-	KUNIT_CASE(drain_of_an_empty_queue),
-	KUNIT_CASE(drains_wait_until_all_is_done),
-	KUNIT_CASE(drain_waits_for_what_turns_ready),
-	KUNIT_CASE(drain_ends_by_a_remove),
-	KUNIT_CASE(shut_down_ends_every_drain),
-	KUNIT_CASE(drain_after_a_shut_down_waits),
-	KUNIT_CASE(drains_deadline_comes),
-	KUNIT_CASE(signal_ends_a_drain),
-	KUNIT_CASE_SLOW(destroy_right_after_a_drain),
-	KUNIT_CASE(retries_by_the_default),
-	KUNIT_CASE(configuration_can_be_read_back),
-	KUNIT_CASE(configuration_is_for_adds_from_then_on),
-	KUNIT_CASE(bucket_is_filled_by_the_queues_clock),
-	KUNIT_CASE(kick_is_for_the_dead),
 	KUNIT_CASE(kick_with_a_delay_and_a_priority),
-	KUNIT_CASE(first_dead_died_first),
-	KUNIT_CASE(real_clocks_jitter_is_by_chance),
-	KUNIT_CASE(manual_clocks_jitter_is_repeatable),
-	KUNIT_CASE(limiters_keep_what_was_taken),
 #ifdef CONFIG_FAILSLAB
 	KUNIT_CASE(no_memory_for_limiters),
 #endif
-	KUNIT_CASE(advance_by_saturates),
 	{}
 };
 
 /* The same without what only a large queue has (K6). */
 static struct kunit_case queue_test_small_cases[] = {
-	KUNIT_CASE(add_get_done),
-	KUNIT_CASE(coalesced_add_takes_no_lock),
-	KUNIT_CASE(coalesced_add_of_a_paused_queue_takes_no_lock),
-	KUNIT_CASE(done_that_nobody_owes),
-	KUNIT_CASE(try_get_does_not_wait),
-	KUNIT_CASE(done_and_get_does_both),
-	KUNIT_CASE(get_looks_before_it_looks_at_the_clock),
-	KUNIT_CASE(remove_tells_what_was),
-	KUNIT_CASE_PARAM(wrong_options_are_refused, refused_gen_params),
+	QUEUE_TEST_OF_BOTH,
 	KUNIT_CASE(small_queue_has_one_priority),
 	KUNIT_CASE(defined_queue_needs_no_set_up),
-	KUNIT_CASE(durations_are_off),
-	KUNIT_CASE(delays_without_durations),
-	KUNIT_CASE(durations_that_are_needed),
-	KUNIT_CASE(manual_clock_starts_at_0_and_goes_on),
-	KUNIT_CASE(delay_counts_from_now),
-	KUNIT_CASE(no_delay_is_an_add),
-	KUNIT_CASE(delay_of_nothing_is_a_retry),
-	KUNIT_CASE(absolute_time),
-	KUNIT_CASE_PARAM(second_time, policy_gen_params),
-	KUNIT_CASE(debounced_adds_are_one),
-	KUNIT_CASE(bound_of_a_debounce),
-	KUNIT_CASE(debounce_of_a_dirty_item),
-	KUNIT_CASE(add_can_end_the_wait),
-	KUNIT_CASE(delays_saturate),
-	KUNIT_CASE(end_of_time_can_come),
-	KUNIT_CASE(backlog_comes_in_order),
-	KUNIT_CASE(timer_makes_nothing_ready_early),
-	KUNIT_CASE(backlog_takes_several_turns),
-	KUNIT_CASE(whole_hold_of_due_items_is_no_backlog),
-	KUNIT_CASE(each_ready_item_wakes_one_getter),
-	KUNIT_CASE(expiry_is_bounded_in_each_hold),
-	KUNIT_CASE(shut_down_drops_many),
-	KUNIT_CASE(shut_down_drops_all_that_waits),
-	KUNIT_CASE(blocked_getters_share_the_items),
-	KUNIT_CASE(blocked_getters_share_what_is_due),
-	KUNIT_CASE(blocked_getter_gets_a_requeued_item),
-	KUNIT_CASE(shut_down_wakes_all_getters),
-	KUNIT_CASE(shut_down_wakes_a_crowd),
-	KUNIT_CASE(deadlines_of_a_crowd_come),
-	KUNIT_CASE(crowd_shares_the_items_of_one_hold),
-	KUNIT_CASE(drain_drops_a_backlog),
-	KUNIT_CASE(getters_deadline_comes),
-	KUNIT_CASE(item_that_is_due_at_the_deadline_is_got),
-	KUNIT_CASE(signal_ends_the_wait),
-	KUNIT_CASE(signal_takes_no_item_with_it),
-	KUNIT_CASE(shut_down_refuses_and_drops),
-	KUNIT_CASE(shut_down_hands_out_what_turns_ready),
-	KUNIT_CASE(drain_of_an_empty_queue),
-	KUNIT_CASE(drains_wait_until_all_is_done),
-	KUNIT_CASE(drain_waits_for_what_turns_ready),
-	KUNIT_CASE(drain_ends_by_a_remove),
-	KUNIT_CASE(shut_down_ends_every_drain),
-	KUNIT_CASE(drain_after_a_shut_down_waits),
-	KUNIT_CASE(drains_deadline_comes),
-	KUNIT_CASE(signal_ends_a_drain),
-	KUNIT_CASE_SLOW(destroy_right_after_a_drain),
-	KUNIT_CASE(retries_by_the_default),
-	KUNIT_CASE(configuration_can_be_read_back),
-	KUNIT_CASE(configuration_is_for_adds_from_then_on),
-	KUNIT_CASE(bucket_is_filled_by_the_queues_clock),
-	KUNIT_CASE(kick_is_for_the_dead),
-	KUNIT_CASE(first_dead_died_first),
-	KUNIT_CASE(real_clocks_jitter_is_by_chance),
-	KUNIT_CASE(manual_clocks_jitter_is_repeatable),
-	KUNIT_CASE(limiters_keep_what_was_taken),
 #ifdef CONFIG_FAILSLAB
 	KUNIT_CASE(no_memory_for_limiters),
 #endif
-	KUNIT_CASE(advance_by_saturates),
 	{}
 };
 
-static struct kunit_suite queue_test_suite = {
-	.name = "kwq-queue",
-	.suite_init = kwq_test_large,
-	.init = queue_test_init,
-	.exit = queue_test_exit,
-	.test_cases = queue_test_cases,
-};
-
-static struct kunit_suite queue_test_small_suite = {
-	.name = "kwq-queue-small",
-	.suite_init = kwq_test_small,
-	.init = queue_test_init,
-	.exit = queue_test_exit,
-	.test_cases = queue_test_small_cases,
-};
+KWQ_TEST_SUITES(queue_test, "kwq-queue", queue_test_init, queue_test_exit);
 
 /* ---- A real clock ---- */
 
@@ -2409,27 +2173,6 @@ static void item_given_back_wakes_a_getter(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, kwq_first_dead(q), &t->a);
 }
 
-/* Q6 L11: nor does it die at its done. */
-static void refused_bury_changes_nothing(struct kunit *test)
-{
-	struct queue_test *t = test->priv;
-	struct kwq_queue *q = &t->queue;
-	struct kwq_holder other;
-	unsigned long flags;
-
-	kwq_holder_init(&other);
-	kwq_add(q, &t->a);
-	KUNIT_EXPECT_EQ(test, kwq_bury(q, &t->a), -ENOENT);
-	spin_lock_irqsave(&q->lock, flags);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_get_locked(q, &other, 0), &t->a);
-	spin_unlock_irqrestore(&q->lock, flags);
-	KUNIT_EXPECT_EQ(test, kwq_bury(q, &t->a), -EPERM);
-	spin_lock_irqsave(&q->lock, flags);
-	KUNIT_EXPECT_EQ(test, kwq_done_locked(q, &other, &t->a, 0, 0), KWQ_FINISHED);
-	kwq_unlock(q, flags);
-	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
-}
-
 #define NR_TIMERS	300
 
 /*
@@ -2696,62 +2439,32 @@ static void change_before_an_add_is_seen(struct kunit *test)
 	kwq_queue_destroy(&c->queue);
 }
 
+#define QUEUE_CLOCK_TEST_OF_BOTH					\
+	KUNIT_CASE_PARAM(clock_is_the_kernels, clock_gen_params),	\
+	KUNIT_CASE_PARAM(delayed_item_is_not_early, clock_gen_params),	\
+	KUNIT_CASE(timer_is_armed_for_the_earliest),			\
+	KUNIT_CASE(timer_is_armed_anew_by_a_remove),			\
+	KUNIT_CASE(timer_is_armed_anew_by_a_postponement),		\
+	KUNIT_CASE_PARAM(get_times_out_by_itself, clock_gen_params),	\
+	KUNIT_CASE(drain_times_out_by_itself),				\
+	KUNIT_CASE(many_times_come_in_order),				\
+	KUNIT_CASE(large_backlog),					\
+	KUNIT_CASE(each_due_item_wakes_a_getter),			\
+	KUNIT_CASE(item_given_back_wakes_a_getter),			\
+	KUNIT_CASE_SLOW(destroy_with_the_timer_about_to_fire),		\
+	KUNIT_CASE_SLOW(add_while_the_getter_goes_to_sleep),		\
+	KUNIT_CASE_SLOW(change_before_an_add_is_seen),			\
+	KUNIT_CASE_SLOW(nothing_is_lost_and_nothing_runs_twice)
+
 static struct kunit_case queue_clock_test_cases[] = {
-	KUNIT_CASE_PARAM(clock_is_the_kernels, clock_gen_params),
-	KUNIT_CASE_PARAM(delayed_item_is_not_early, clock_gen_params),
-	KUNIT_CASE(timer_is_armed_for_the_earliest),
-	KUNIT_CASE(timer_is_armed_anew_by_a_remove),
-	KUNIT_CASE(timer_is_armed_anew_by_a_postponement),
-	KUNIT_CASE_PARAM(get_times_out_by_itself, clock_gen_params),
-	KUNIT_CASE(drain_times_out_by_itself),
-	KUNIT_CASE(many_times_come_in_order),
-	KUNIT_CASE(large_backlog),
-	KUNIT_CASE(each_due_item_wakes_a_getter),
-	KUNIT_CASE(item_given_back_wakes_a_getter),
-	KUNIT_CASE(refused_bury_changes_nothing),
-	KUNIT_CASE_SLOW(destroy_with_the_timer_about_to_fire),
-	KUNIT_CASE_SLOW(add_while_the_getter_goes_to_sleep),
-	KUNIT_CASE_SLOW(change_before_an_add_is_seen),
-	KUNIT_CASE_SLOW(nothing_is_lost_and_nothing_runs_twice),
+	QUEUE_CLOCK_TEST_OF_BOTH,
 	{}
 };
 
 /* The same without what only a large queue has (K6). */
 static struct kunit_case queue_clock_test_small_cases[] = {
-	KUNIT_CASE_PARAM(clock_is_the_kernels, clock_gen_params),
-	KUNIT_CASE_PARAM(delayed_item_is_not_early, clock_gen_params),
-	KUNIT_CASE(timer_is_armed_for_the_earliest),
-	KUNIT_CASE(timer_is_armed_anew_by_a_remove),
-	KUNIT_CASE(timer_is_armed_anew_by_a_postponement),
-	KUNIT_CASE_PARAM(get_times_out_by_itself, clock_gen_params),
-	KUNIT_CASE(drain_times_out_by_itself),
-	KUNIT_CASE(many_times_come_in_order),
-	KUNIT_CASE(large_backlog),
-	KUNIT_CASE(each_due_item_wakes_a_getter),
-	KUNIT_CASE(item_given_back_wakes_a_getter),
-	KUNIT_CASE(refused_bury_changes_nothing),
-	KUNIT_CASE_SLOW(destroy_with_the_timer_about_to_fire),
-	KUNIT_CASE_SLOW(add_while_the_getter_goes_to_sleep),
-	KUNIT_CASE_SLOW(change_before_an_add_is_seen),
-	KUNIT_CASE_SLOW(nothing_is_lost_and_nothing_runs_twice),
+	QUEUE_CLOCK_TEST_OF_BOTH,
 	{}
 };
 
-static struct kunit_suite queue_clock_test_suite = {
-	.name = "kwq-queue-clock",
-	.suite_init = kwq_test_large,
-	.init = queue_clock_test_init,
-	.exit = queue_test_exit,
-	.test_cases = queue_clock_test_cases,
-};
-
-static struct kunit_suite queue_clock_test_small_suite = {
-	.name = "kwq-queue-clock-small",
-	.suite_init = kwq_test_small,
-	.init = queue_clock_test_init,
-	.exit = queue_test_exit,
-	.test_cases = queue_clock_test_small_cases,
-};
-
-kunit_test_suites(&queue_test_suite, &queue_test_small_suite,
-		  &queue_clock_test_suite, &queue_clock_test_small_suite);
+KWQ_TEST_SUITES(queue_clock_test, "kwq-queue-clock", queue_clock_test_init, queue_test_exit);

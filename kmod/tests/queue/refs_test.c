@@ -1338,73 +1338,39 @@ static void crowd_is_balanced(struct kunit *test)
 	drop(own->object);
 }
 
+#define REFS_TEST_OF_BOTH									\
+	KUNIT_CASE(references_are_owned_from_the_start),					\
+	KUNIT_CASE_PARAM(item_in_use_has_one_reference, use_gen_params),			\
+	KUNIT_CASE(refused_add_takes_no_reference),						\
+	KUNIT_CASE_PARAM(last_reference_is_dropped, end_gen_params),				\
+	KUNIT_CASE(done_and_get_hands_out_the_next),						\
+	KUNIT_CASE(no_reference_is_kept_asleep),						\
+	KUNIT_CASE_PARAM(cancel_drops_the_reference, cancel_kind_gen_params),			\
+	KUNIT_CASE_PARAM(cancelled_processing_keeps_its_reference, cancel_kind_gen_params),	\
+	KUNIT_CASE(put_may_add_the_item_again),							\
+	KUNIT_CASE(put_may_cancel_the_item),							\
+	KUNIT_CASE(put_within_a_put),								\
+	KUNIT_CASE_PARAM(handled_item_is_freed_by_the_queue, verdict_gen_params),		\
+	KUNIT_CASE_PARAM(handled_item_of_a_queue_that_ends, verdict_gen_params),		\
+	KUNIT_CASE(run_drops_the_reference),							\
+	KUNIT_CASE(item_is_got_with_its_reference),						\
+	KUNIT_CASE(batch_drops_the_references_of_its_idle_items),				\
+	KUNIT_CASE(put_of_a_handler_does_not_wait_for_itself),					\
+	KUNIT_CASE(handler_is_awaited_under_the_lock_of_a_put),					\
+	KUNIT_CASE(shut_down_drops_many_references),						\
+	KUNIT_CASE(destroy_drops_many),								\
+	KUNIT_CASE(references_match_at_every_step),						\
+	KUNIT_CASE_SLOW(crowd_is_balanced)
+
 static struct kunit_case refs_test_cases[] = {
-	KUNIT_CASE(references_are_owned_from_the_start),
-	KUNIT_CASE_PARAM(item_in_use_has_one_reference, use_gen_params),
-	KUNIT_CASE(refused_add_takes_no_reference),
-	KUNIT_CASE_PARAM(last_reference_is_dropped, end_gen_params),
-	KUNIT_CASE(done_and_get_hands_out_the_next),
-	KUNIT_CASE(no_reference_is_kept_asleep),
-	KUNIT_CASE_PARAM(cancel_drops_the_reference, cancel_kind_gen_params),
-	KUNIT_CASE_PARAM(cancelled_processing_keeps_its_reference, cancel_kind_gen_params),
-	KUNIT_CASE(put_may_add_the_item_again),
-	KUNIT_CASE(put_may_cancel_the_item),
-	KUNIT_CASE(put_within_a_put),
-	KUNIT_CASE_PARAM(handled_item_is_freed_by_the_queue, verdict_gen_params),
-	KUNIT_CASE_PARAM(handled_item_of_a_queue_that_ends, verdict_gen_params),
-	KUNIT_CASE(run_drops_the_reference),
-	KUNIT_CASE(item_is_got_with_its_reference),
-	KUNIT_CASE(batch_drops_the_references_of_its_idle_items),
-	KUNIT_CASE(put_of_a_handler_does_not_wait_for_itself),
-	KUNIT_CASE(handler_is_awaited_under_the_lock_of_a_put),
-	KUNIT_CASE(shut_down_drops_many_references),
-	KUNIT_CASE(destroy_drops_many),
-	KUNIT_CASE(references_match_at_every_step),
-	KUNIT_CASE_SLOW(crowd_is_balanced),
+	REFS_TEST_OF_BOTH,
 	{}
 };
 
 /* The same without what only a large queue has (K6). */
 static struct kunit_case refs_test_small_cases[] = {
-	KUNIT_CASE(references_are_owned_from_the_start),
-	KUNIT_CASE_PARAM(item_in_use_has_one_reference, use_gen_params),
-	KUNIT_CASE(refused_add_takes_no_reference),
-	KUNIT_CASE_PARAM(last_reference_is_dropped, end_gen_params),
-	KUNIT_CASE(done_and_get_hands_out_the_next),
-	KUNIT_CASE(no_reference_is_kept_asleep),
-	KUNIT_CASE_PARAM(cancel_drops_the_reference, cancel_kind_gen_params),
-	KUNIT_CASE_PARAM(cancelled_processing_keeps_its_reference, cancel_kind_gen_params),
-	KUNIT_CASE(put_may_add_the_item_again),
-	KUNIT_CASE(put_may_cancel_the_item),
-	KUNIT_CASE(put_within_a_put),
-	KUNIT_CASE_PARAM(handled_item_is_freed_by_the_queue, verdict_gen_params),
-	KUNIT_CASE_PARAM(handled_item_of_a_queue_that_ends, verdict_gen_params),
-	KUNIT_CASE(run_drops_the_reference),
-	KUNIT_CASE(item_is_got_with_its_reference),
-	KUNIT_CASE(batch_drops_the_references_of_its_idle_items),
-	KUNIT_CASE(put_of_a_handler_does_not_wait_for_itself),
-	KUNIT_CASE(handler_is_awaited_under_the_lock_of_a_put),
-	KUNIT_CASE(shut_down_drops_many_references),
-	KUNIT_CASE(destroy_drops_many),
-	KUNIT_CASE(references_match_at_every_step),
-	KUNIT_CASE_SLOW(crowd_is_balanced),
+	REFS_TEST_OF_BOTH,
 	{}
 };
 
-static struct kunit_suite refs_test_suite = {
-	.name = "kwq-refs",
-	.suite_init = kwq_test_large,
-	.init = refs_test_init,
-	.exit = refs_test_exit,
-	.test_cases = refs_test_cases,
-};
-
-static struct kunit_suite refs_test_small_suite = {
-	.name = "kwq-refs-small",
-	.suite_init = kwq_test_small,
-	.init = refs_test_init,
-	.exit = refs_test_exit,
-	.test_cases = refs_test_small_cases,
-};
-
-kunit_test_suites(&refs_test_suite, &refs_test_small_suite);
+KWQ_TEST_SUITES(refs_test, "kwq-refs", refs_test_init, refs_test_exit);

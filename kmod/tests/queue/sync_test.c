@@ -1490,35 +1490,40 @@ static void pauses_of_many_tasks_add_up(struct kunit *test)
 	end_storm(test, storm);
 }
 
+#define SYNC_TEST_OF_BOTH					\
+	KUNIT_CASE(item_is_got_and_finished),			\
+	KUNIT_CASE(waiting_item_is_got_before_its_time),	\
+	KUNIT_CASE(queue_without_handler_runs_nothing),		\
+	KUNIT_CASE(item_runs_in_its_caller),			\
+	KUNIT_CASE(result_counts_in_its_caller),		\
+	KUNIT_CASE(batch_handler_gets_one_item),		\
+	KUNIT_CASE(run_waits_for_a_worker),			\
+	KUNIT_CASE(run_looks_again_after_a_worker),		\
+	KUNIT_CASE(run_waits_for_two_runs_at_most),		\
+	KUNIT_CASE(run_is_told_from_later_ones),		\
+	KUNIT_CASE(run_in_a_caller_is_awaited),			\
+	KUNIT_CASE(handler_runs_another_item),			\
+	KUNIT_CASE(handler_does_not_wait_for_itself),		\
+	KUNIT_CASE(flush_of_nothing_ends_at_once),		\
+	KUNIT_CASE(flush_waits_for_what_was_queued),		\
+	KUNIT_CASE(later_flushes_share_one),			\
+	KUNIT_CASE(flush_ends_with_its_items),			\
+	KUNIT_CASE(flush_ends_with_its_queue),			\
+	KUNIT_CASE(waiting_item_is_expedited),			\
+	KUNIT_CASE(pending_item_is_not_added),			\
+	KUNIT_CASE(moving_item_stays_pending),			\
+	KUNIT_CASE(sleepers_get_items_after_a_resume),		\
+	KUNIT_CASE(paused_handler_is_not_called),		\
+	KUNIT_CASE(worker_stops_at_a_pause),			\
+	KUNIT_CASE(resume_calls_a_crowd_of_workers),		\
+	KUNIT_CASE(drain_waits_for_a_resume),			\
+	KUNIT_CASE(paused_queue_is_destroyed),			\
+	KUNIT_CASE_SLOW(callers_and_workers_run_nothing_twice),	\
+	KUNIT_CASE_SLOW(flush_ends_in_a_storm_of_adds)
+
 static struct kunit_case sync_test_cases[] = {
-	KUNIT_CASE(item_is_got_and_finished),
-	KUNIT_CASE(waiting_item_is_got_before_its_time),
-	KUNIT_CASE(queue_without_handler_runs_nothing),
-	KUNIT_CASE(item_runs_in_its_caller),
-	KUNIT_CASE(result_counts_in_its_caller),
-	KUNIT_CASE(batch_handler_gets_one_item),
-	KUNIT_CASE(run_waits_for_a_worker),
-	KUNIT_CASE(run_looks_again_after_a_worker),
-	KUNIT_CASE(run_waits_for_two_runs_at_most),
-	KUNIT_CASE(run_is_told_from_later_ones),
-	KUNIT_CASE(run_in_a_caller_is_awaited),
-	KUNIT_CASE(handler_runs_another_item),
-	KUNIT_CASE(handler_does_not_wait_for_itself),
-	KUNIT_CASE(flush_of_nothing_ends_at_once),
-	KUNIT_CASE(flush_waits_for_what_was_queued),
-	KUNIT_CASE(later_flushes_share_one),
-	KUNIT_CASE(flush_ends_with_its_items),
-	KUNIT_CASE(flush_ends_with_its_queue),
-	KUNIT_CASE(waiting_item_is_expedited),
-	KUNIT_CASE(pending_item_is_not_added),
-	KUNIT_CASE(moving_item_stays_pending),
-	KUNIT_CASE(sleepers_get_items_after_a_resume),
-	KUNIT_CASE(paused_handler_is_not_called),
-	KUNIT_CASE(worker_stops_at_a_pause),
-	KUNIT_CASE(resume_calls_a_crowd_of_workers),
+	SYNC_TEST_OF_BOTH,
 	KUNIT_CASE(timer_calls_a_crowd_of_workers),
-	KUNIT_CASE(drain_waits_for_a_resume),
-	KUNIT_CASE(paused_queue_is_destroyed),
 	KUNIT_CASE(timed_pause_ends_by_itself),
 	KUNIT_CASE(timed_pauses_add_up),
 	KUNIT_CASE(later_pause_takes_the_place),
@@ -1535,60 +1540,14 @@ static struct kunit_case sync_test_cases[] = {
 	KUNIT_CASE(pause_waits_for_all_handlers),
 	KUNIT_CASE(pause_waits_for_got_items),
 	KUNIT_CASE(pause_waits_for_no_later_run),
-	KUNIT_CASE_SLOW(callers_and_workers_run_nothing_twice),
-	KUNIT_CASE_SLOW(flush_ends_in_a_storm_of_adds),
 	KUNIT_CASE_SLOW(pauses_of_many_tasks_add_up),
 	{}
 };
 
 /* The same without what only a large queue has (K6). */
 static struct kunit_case sync_test_small_cases[] = {
-	KUNIT_CASE(item_is_got_and_finished),
-	KUNIT_CASE(waiting_item_is_got_before_its_time),
-	KUNIT_CASE(queue_without_handler_runs_nothing),
-	KUNIT_CASE(item_runs_in_its_caller),
-	KUNIT_CASE(result_counts_in_its_caller),
-	KUNIT_CASE(batch_handler_gets_one_item),
-	KUNIT_CASE(run_waits_for_a_worker),
-	KUNIT_CASE(run_looks_again_after_a_worker),
-	KUNIT_CASE(run_waits_for_two_runs_at_most),
-	KUNIT_CASE(run_is_told_from_later_ones),
-	KUNIT_CASE(run_in_a_caller_is_awaited),
-	KUNIT_CASE(handler_runs_another_item),
-	KUNIT_CASE(handler_does_not_wait_for_itself),
-	KUNIT_CASE(flush_of_nothing_ends_at_once),
-	KUNIT_CASE(flush_waits_for_what_was_queued),
-	KUNIT_CASE(later_flushes_share_one),
-	KUNIT_CASE(flush_ends_with_its_items),
-	KUNIT_CASE(flush_ends_with_its_queue),
-	KUNIT_CASE(waiting_item_is_expedited),
-	KUNIT_CASE(pending_item_is_not_added),
-	KUNIT_CASE(moving_item_stays_pending),
-	KUNIT_CASE(sleepers_get_items_after_a_resume),
-	KUNIT_CASE(paused_handler_is_not_called),
-	KUNIT_CASE(worker_stops_at_a_pause),
-	KUNIT_CASE(resume_calls_a_crowd_of_workers),
-	KUNIT_CASE(drain_waits_for_a_resume),
-	KUNIT_CASE(paused_queue_is_destroyed),
-	KUNIT_CASE_SLOW(callers_and_workers_run_nothing_twice),
-	KUNIT_CASE_SLOW(flush_ends_in_a_storm_of_adds),
+	SYNC_TEST_OF_BOTH,
 	{}
 };
 
-static struct kunit_suite sync_test_suite = {
-	.name = "kwq-sync",
-	.suite_init = kwq_test_large,
-	.init = sync_test_init,
-	.exit = sync_test_exit,
-	.test_cases = sync_test_cases,
-};
-
-static struct kunit_suite sync_test_small_suite = {
-	.name = "kwq-sync-small",
-	.suite_init = kwq_test_small,
-	.init = sync_test_init,
-	.exit = sync_test_exit,
-	.test_cases = sync_test_small_cases,
-};
-
-kunit_test_suites(&sync_test_suite, &sync_test_small_suite);
+KWQ_TEST_SUITES(sync_test, "kwq-sync", sync_test_init, sync_test_exit);

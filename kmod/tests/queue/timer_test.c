@@ -253,46 +253,26 @@ static void queue_with_a_backlog_is_destroyed(struct kunit *test)
 	}
 }
 
+#define TIMER_TEST_OF_BOTH					\
+	KUNIT_CASE(timer_is_started_once_it_is_needed),		\
+	KUNIT_CASE(timer_fires_for_the_earliest),		\
+	KUNIT_CASE(timer_that_came_in_vain_is_started_again),	\
+	KUNIT_CASE(each_clock_has_its_timers),			\
+	KUNIT_CASE(work_item_does_the_rest),			\
+	KUNIT_CASE(timer_leaves_a_queue_that_is_behind_alone),	\
+	KUNIT_CASE(destroy_waits_for_the_last_turn),		\
+	KUNIT_CASE(queue_with_a_backlog_is_destroyed)
+
 static struct kunit_case timer_test_cases[] = {
-	KUNIT_CASE(timer_is_started_once_it_is_needed),
-	KUNIT_CASE(timer_fires_for_the_earliest),
-	KUNIT_CASE(timer_that_came_in_vain_is_started_again),
-	KUNIT_CASE(each_clock_has_its_timers),
-	KUNIT_CASE(work_item_does_the_rest),
-	KUNIT_CASE(timer_leaves_a_queue_that_is_behind_alone),
-	KUNIT_CASE(destroy_waits_for_the_last_turn),
+	TIMER_TEST_OF_BOTH,
 	KUNIT_CASE(last_turn_starts_no_timer),
-	KUNIT_CASE(queue_with_a_backlog_is_destroyed),
 	{}
 };
 
 /* The same without what only a large queue has (K6). */
 static struct kunit_case timer_test_small_cases[] = {
-	KUNIT_CASE(timer_is_started_once_it_is_needed),
-	KUNIT_CASE(timer_fires_for_the_earliest),
-	KUNIT_CASE(timer_that_came_in_vain_is_started_again),
-	KUNIT_CASE(each_clock_has_its_timers),
-	KUNIT_CASE(work_item_does_the_rest),
-	KUNIT_CASE(timer_leaves_a_queue_that_is_behind_alone),
-	KUNIT_CASE(destroy_waits_for_the_last_turn),
-	KUNIT_CASE(queue_with_a_backlog_is_destroyed),
+	TIMER_TEST_OF_BOTH,
 	{}
 };
 
-static struct kunit_suite timer_test_suite = {
-	.name = "kwq-timer",
-	.suite_init = kwq_test_large,
-	.init = timer_test_init,
-	.exit = timer_test_exit,
-	.test_cases = timer_test_cases,
-};
-
-static struct kunit_suite timer_test_small_suite = {
-	.name = "kwq-timer-small",
-	.suite_init = kwq_test_small,
-	.init = timer_test_init,
-	.exit = timer_test_exit,
-	.test_cases = timer_test_small_cases,
-};
-
-kunit_test_suites(&timer_test_suite, &timer_test_small_suite);
+KWQ_TEST_SUITES(timer_test, "kwq-timer", timer_test_init, timer_test_exit);

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 
-	"peer/measure"
+	"bench/measure"
 )
 
 // A queue without a provider of metrics, and one with it.

@@ -9,7 +9,7 @@ import (
 	"kwq.example/kwq"
 	"kwq.example/kwq/workqueue"
 
-	"peer/measure"
+	"bench/measure"
 )
 
 var kwqRows = []row{

@@ -18,7 +18,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"peer/measure"
+	"bench/measure"
 )
 
 const (

@@ -337,18 +337,6 @@ class Adding(Base):
             queue.advance(1)
         self.assertEqual(len(queue), 1)
 
-    def test_real_time(self):
-        """D5: no key comes early"""
-        queue = self.queue()
-        begin = time.monotonic()
-        queue.add("a", delay=0.05)
-        queue.add("b", at=queue.now() + 0.06)
-        with queue.get() as item:
-            self.assertEqual(item.text, "a")
-            self.assertGreaterEqual(time.monotonic() - begin, 0.05)
-        with queue.get() as item:
-            self.assertEqual(item.text, "b")
-
     def test_priorities(self):
         """Q12: higher priorities come first"""
         queue = self.queue()
@@ -522,31 +510,6 @@ class Adding(Base):
         thread.join()
         self.assertEqual(results, [Added.ADDED])
 
-    def test_never_room(self):
-        """Q19: a key that could never fit is refused at once"""
-        queue = self.queue(max_bytes=4096, values=True)
-        with self.assertRaises(kwq.Full) as caught:
-            queue.add("a", value=bytes(60000), timeout=None)
-        self.assertEqual(caught.exception.errno, errno.ENOSPC)
-
-    def test_wait_ends_with_shut_down(self):
-        """Q19: a shut down ends the wait for room"""
-        queue = self.queue(max_items=1)
-        queue.add("a")
-        errors = []
-
-        def add():
-            try:
-                queue.add("b", timeout=None)
-            except kwq.ShutDown as failure:
-                errors.append(failure)
-        thread = threading.Thread(target=add)
-        thread.start()
-        until_blocked(abi.IOC_ADD, thread.native_id)
-        queue.shut_down()
-        thread.join()
-        self.assertEqual(len(errors), 1)
-
     def test_add_many(self):
         """Q13: many keys in one call, each with its result"""
         queue = self.queue()
@@ -614,59 +577,6 @@ class Getting(Base):
             queue.get()
         with self.assertRaises(kwq.ShutDown):
             queue.add("a")
-
-    def test_nonblocking_descriptor(self):
-        """U2: a descriptor with O_NONBLOCK never waits"""
-        queue = self.queue()
-        copy = Queue.from_fd(os.dup(queue.fileno()))
-        self.addCleanup(copy.close)
-        os.set_blocking(copy.fileno(), False)
-        with self.assertRaises(kwq.Empty):
-            copy.get()
-
-    def test_wakes(self):
-        """Q5: a key wakes a waiting get"""
-        queue = self.queue()
-        got = []
-
-        def work():
-            with queue.get() as item:
-                got.append(item.text)
-        threads = [threading.Thread(target=work) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            until_blocked(abi.IOC_GET, thread.native_id)
-        queue.add_many("abc")
-        for thread in threads:
-            thread.join()
-        self.assertEqual(sorted(got), ["a", "b", "c"])
-
-    def test_threads(self):
-        """Q3: of many threads with one handle, one works on a key at a time"""
-        queue = self.queue()
-        working, runs, lock = set(), {}, threading.Lock()
-
-        def work():
-            for item in queue:
-                with item:
-                    with lock:
-                        self.assertNotIn(item.key, working)
-                        working.add(item.key)
-                        runs[item.key] = runs.get(item.key, 0) + 1
-                    with lock:
-                        working.discard(item.key)
-        threads = [threading.Thread(target=work) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for number in range(400):
-            queue.add(str(number % 50))
-        queue.drain(LONG)
-        for thread in threads:
-            thread.join()
-        stat = queue.stat()
-        self.assertEqual((sum(runs.values()), len(runs)), (stat.dones, 50))
-        self.assertEqual((stat.gets, stat.abandoned, stat.returned), (stat.dones, 0, 0))
 
     def test_lease(self):
         """O3: a lease takes the item back, and the holder learns it"""
@@ -984,29 +894,6 @@ class Whole(Base):
         names = [named.name for named in kwq.queues() if named.name.startswith("python-")]
         self.assertEqual(names, [queue.name for queue in queues])
 
-    def test_other_user(self):
-        """O5: the mode of a queue and of the device"""
-        self.named(mode=0o700)
-
-        def outsider():
-            os.chmod("/dev/kwq", 0o666)
-            os.setgroups([])
-            os.setgid(12345)
-            os.setuid(12345)
-            for call in (lambda: Queue.open("python-test"), lambda: Queue.create("python-test", or_open=True),
-                         lambda: kwq.unlink("python-test")):
-                try:
-                    call()
-                except PermissionError as failure:
-                    if type(failure) is not kwq.Forbidden:
-                        raise
-                else:
-                    return False
-            return True
-        mode = os.stat("/dev/kwq").st_mode & 0o777
-        self.addCleanup(os.chmod, "/dev/kwq", mode)
-        self.assertEqual(Child(outsider).status(), 0)
-
     def test_owner(self):
         """U9: a queue that another user has made first is opened, but not taken for an own one"""
         mode = os.stat("/dev/kwq").st_mode & 0o777
@@ -1058,24 +945,6 @@ class Whole(Base):
 
 
 class Processes(Base):
-    def test_kill_of_a_holder(self):
-        """O1: the keys of a killed process come back"""
-        queue = self.named()
-        queue.add_many("ab")
-
-        def hold():
-            with Queue.open("python-test") as own:
-                items = own.get_many(2)
-                signal.pause()
-                return bool(items)
-        child = Child(hold)
-        until(lambda: queue.stat().processing == 2)
-        child.kill()
-        self.assertEqual(child.status(), -signal.SIGKILL)
-        items = [queue.get(LONG), queue.get(LONG)]
-        self.assertEqual([(item.text, item.abandoned) for item in items], [("a", 1), ("b", 1)])
-        for item in items:
-            item.done()
 
     def test_fork_gives_own_handle(self):
         """O1: a forked child has a handle of its own, and its death gives back only its own items"""
@@ -1363,20 +1232,6 @@ class Asyncio(Base):
                 item.done()
         self.run_async(main())
 
-    def test_wake_by_other_process(self):
-        """Q5: an add of another process wakes a task"""
-        queue = self.queue()
-
-        async def main():
-            task = asyncio.create_task(queue.aget())
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            child = Child(lambda: queue.add("a") is Added.ADDED)
-            with await task as item:
-                self.assertEqual(item.text, "a")
-            self.assertEqual(child.status(), 0)
-        self.run_async(main())
-
     def test_cancel(self):
         """Y1: a cancelled wait leaves no reader, and the next key goes to another task"""
         queue = self.queue()
@@ -1641,21 +1496,6 @@ class Grants(Base):
                          [[str(2**64 - 1), "-", "a"], ["5", "-", "b"]])
         self.assertEqual(json.loads(said("get", "--json", name))["token"], 2**64 - 1)
         self.assertEqual(said("run", "--exit-when-empty", name, "--", "sh", "-c", "echo $KWQ_TOKEN"), "5\n")
-
-    def test_unfit_outbox(self):
-        """N3: an outbox that has one, has another clock, or whose handle may not add"""
-        outbox = self.queue()
-        queue = self.queue(outbox=outbox)
-        for other in (queue, self.queue(clock=kwq.Clock.MANUAL)):
-            with self.assertRaises(kwq.InvalidArgument):
-                self.queue(outbox=other)
-        reader = outbox.reopen(rights=kwq.Rights.READ)
-        self.addCleanup(reader.close)
-        with self.assertRaises(kwq.Forbidden):
-            self.queue(outbox=reader)
-        reader.close()
-        with self.assertRaises(kwq.Closed):
-            self.queue(outbox=reader)
 
 
 class Changes(Base):

@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // `make bench-profile` counts from the first of these instructions, which do nothing, to the second: nopl with a
-// displacement that spells "qwk", as in ../../../device/bench.h.
+// displacement that spells "qwk", as in ../../device/bench.h.
 #define MARK_BEGIN	BYTE $0x0f; BYTE $0x1f; BYTE $0x80; LONG $0x6b777101
 #define MARK_END	BYTE $0x0f; BYTE $0x1f; BYTE $0x80; LONG $0x6b777102
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-// Package measure is shared by the benchmarks in Go. It reads the clock, takes medians and prints figures.
+// Package measure reads the clock, takes medians and prints figures.
 package measure
 
 import (
