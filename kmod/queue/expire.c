@@ -41,7 +41,7 @@ static bool has_due(const struct kwq_core *core, ktime_t now)
  * kwq_expire_some_locked() - expire a bounded number of waits and of leases (O3)
  * @queue: the queue; @queue->lock held
  * @now: current time
- * @in_timer: in the timer's callback, which takes fewer steps and leaves the leases to the work item
+ * @in_timer: in the timer's callback, which takes fewer steps, and leaves leases to the work item
  *
  * Return: true if more are due.
  */

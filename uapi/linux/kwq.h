@@ -1302,7 +1302,7 @@ struct kwq_histogram {
  *		or are closed. So workers that have nothing to do are counted.
  * @term:	when all hand-outs end or have ended, on the queue's clock; KWQ_NO_DEADLINE for
  *		never: see TERM.
- * @refused:	adds of drivers that were refused, at once or later: see kwq_add_key() of the kernel.
+ * @refused:	adds of drivers that were refused, at once or later: see the kernel's kwq_add_key().
  *		Errors of ADD do not count here, because each program learns of its own.
  */
 struct kwq_stat {
