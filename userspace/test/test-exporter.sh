@@ -225,7 +225,7 @@ alpha=0.0055
 alpha=1.23456789
 q"\
 {}=5
-=45'
+=46'
 	ok "M4: every query of the dashboard has an answer" "${SCRAPE[@]}" dashboard "$server" \
 		"$SRC/packaging/monitoring/grafana-dashboard.json" workqueue_
 	kill "$exporter" "$server"
