@@ -37,6 +37,8 @@
 #ifndef KWQ_COMPAT_H
 #define KWQ_COMPAT_H
 
+#include <linux/btf.h>
+#include <linux/btf_ids.h>
 #include <linux/build_bug.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
@@ -127,5 +129,36 @@ static inline u32 kwq_alloc_bulk(struct kmem_cache *cache, gfp_t flags, u32 nr, 
  */
 #undef kmem_cache_alloc_bulk
 #define kmem_cache_alloc_bulk	kwq_alloc_bulk_is_to_be_called_instead
+
+/*
+ * The kinds of BPF programs that may add keys, one for each list of functions that the kernel has
+ * for them. A kind that a kernel does not know would undo the registration of all the others.
+ * TRACEPOINT, PERF_EVENT and LSM share the list of TRACING.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+#define KWQ_BPF_PROG_TYPES							\
+	BPF_PROG_TYPE_XDP, BPF_PROG_TYPE_SCHED_CLS, BPF_PROG_TYPE_TRACING, BPF_PROG_TYPE_SYSCALL
+#else
+#define KWQ_BPF_PROG_TYPES							\
+	BPF_PROG_TYPE_XDP, BPF_PROG_TYPE_SCHED_CLS, BPF_PROG_TYPE_TRACING, BPF_PROG_TYPE_SYSCALL, \
+	BPF_PROG_TYPE_KPROBE, BPF_PROG_TYPE_CGROUP_SKB, BPF_PROG_TYPE_SOCKET_FILTER
+#endif
+
+/* 6.9. */
+#ifndef BTF_KFUNCS_START
+#define BTF_KFUNCS_START(name)	BTF_SET8_START(name)
+#define BTF_KFUNCS_END(name)	BTF_SET8_END(name)
+#endif
+
+/* 6.7, and 6.3 for the first. */
+#ifndef __bpf_kfunc
+#define __bpf_kfunc		__used noinline
+#endif
+#ifndef __bpf_kfunc_start_defs
+#define __bpf_kfunc_start_defs()						\
+	__diag_push();								\
+	__diag_ignore_all("-Wmissing-prototypes", "the kernel finds them by BTF")
+#define __bpf_kfunc_end_defs()	__diag_pop()
+#endif
 
 #endif /* KWQ_COMPAT_H */

@@ -412,6 +412,7 @@ struct kwq_keyed {
  *	without an outbox; constant
  * @front: if this is a handle of an outbox, the queue whose adds go through it; else NULL; constant
  * @quota: quota of who opened it, which pays for memory of its calls; with a reference; constant
+ * @bpf: the token for BPF programs; NULL before a program asks for it; constant after that
  * @rights: KWQ_RIGHT_* bits; constant
  * @has_lost: an item was taken from the handle, and it has not extended its leases since
  * @has_found_nothing: its last get or poll found nothing and did not wait; only with changes
@@ -427,6 +428,7 @@ struct kwq_handle {
 	struct pid *pid;
 	struct pid *opener;
 	struct kwq_handle *outbox;
+	struct kwq_bpf *bpf;
 	u32 rights;
 	bool has_lost;
 	bool has_found_nothing;
