@@ -54,7 +54,7 @@
 #include "device/batch.c"
 #include "device/extras.c"
 #include "device/board_file.c"
-#if IS_ENABLED(CONFIG_BPF_SYSCALL)
+#if KWQ_HAS_BPF
 #include "device/bpf.c"
 #endif
 #include "device/chardev.c"

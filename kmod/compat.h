@@ -38,9 +38,9 @@
 #define KWQ_COMPAT_H
 
 #include <linux/btf.h>
-#include <linux/btf_ids.h>
 #include <linux/build_bug.h>
 #include <linux/hrtimer.h>
+#include <linux/kconfig.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/version.h>
@@ -131,34 +131,18 @@ static inline u32 kwq_alloc_bulk(struct kmem_cache *cache, gfp_t flags, u32 nr, 
 #define kmem_cache_alloc_bulk	kwq_alloc_bulk_is_to_be_called_instead
 
 /*
- * The kinds of BPF programs that may add keys, one for each list of functions that the kernel has
- * for them. A kind that a kernel does not know would undo the registration of all the others.
- * TRACEPOINT, PERF_EVENT and LSM share the list of TRACING.
+ * 6.1 has kfuncs, too. But its verifier lets pointers be NULL, it has no registration for programs of
+ * all types, and Debian's headers lack what BTF is made with. No kernel in between was tried.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
-#define KWQ_BPF_PROG_TYPES							\
-	BPF_PROG_TYPE_XDP, BPF_PROG_TYPE_SCHED_CLS, BPF_PROG_TYPE_TRACING, BPF_PROG_TYPE_SYSCALL
+#define KWQ_HAS_BPF	0
 #else
-#define KWQ_BPF_PROG_TYPES							\
-	BPF_PROG_TYPE_XDP, BPF_PROG_TYPE_SCHED_CLS, BPF_PROG_TYPE_TRACING, BPF_PROG_TYPE_SYSCALL, \
-	BPF_PROG_TYPE_KPROBE, BPF_PROG_TYPE_CGROUP_SKB, BPF_PROG_TYPE_SOCKET_FILTER
+#define KWQ_HAS_BPF	IS_ENABLED(CONFIG_BPF_SYSCALL)
 #endif
 
-/* 6.9. */
-#ifndef BTF_KFUNCS_START
-#define BTF_KFUNCS_START(name)	BTF_SET8_START(name)
-#define BTF_KFUNCS_END(name)	BTF_SET8_END(name)
-#endif
-
-/* 6.7, and 6.3 for the first. */
-#ifndef __bpf_kfunc
-#define __bpf_kfunc		__used noinline
-#endif
-#ifndef __bpf_kfunc_start_defs
-#define __bpf_kfunc_start_defs()						\
-	__diag_push();								\
-	__diag_ignore_all("-Wmissing-prototypes", "the kernel finds them by BTF")
-#define __bpf_kfunc_end_defs()	__diag_pop()
+/* It says that no pointer may be NULL, which may become the rule for all kfuncs. */
+#ifndef KF_TRUSTED_ARGS
+#define KF_TRUSTED_ARGS		0
 #endif
 
 #endif /* KWQ_COMPAT_H */

@@ -16,6 +16,7 @@
 #include <linux/err.h>
 #include <linux/hashtable.h>
 #include <linux/init.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
@@ -58,14 +59,17 @@ static struct kwq_bpf *find_token(u64 token)
 	return NULL;
 }
 
-static int add_by_token(u64 token, const void *key, u32 len, const struct kwq_key_options *options)
+/* With @is_valid false the queue refuses the add, and counts that. */
+static int add_by_token(u64 token, bool is_valid, const void *key, u32 len,
+			const struct kwq_key_options *options)
 {
 	struct kwq_bpf *bpf;
 
 	/* Programs that may sleep run without it. */
 	guard(rcu)();
 	bpf = find_token(token);
-	return bpf ? kwq_add_key(bpf->keys, key, len, options) : -ENOENT;
+	/* No key has 0 bytes. */
+	return bpf ? kwq_add_key(bpf->keys, key, is_valid ? len : 0, options) : -ENOENT;
 }
 
 __bpf_kfunc_start_defs();
@@ -81,7 +85,7 @@ __bpf_kfunc_start_defs();
  */
 __bpf_kfunc int bpf_kwq_add(u64 token, const void *key, u32 key__sz, u64 flags)
 {
-	return flags ? -EINVAL : add_by_token(token, key, key__sz, NULL);
+	return add_by_token(token, !flags, key, key__sz, NULL);
 }
 
 /**
@@ -97,26 +101,26 @@ __bpf_kfunc int bpf_kwq_add(u64 token, const void *key, u32 key__sz, u64 flags)
 __bpf_kfunc int bpf_kwq_add_value(const struct bpf_kwq_options *options, const void *key,
 				  u32 key__sz, const void *value, u32 value__sz)
 {
+	/* They may be in a map, which others write meanwhile. */
+	u32 flags = READ_ONCE(options->flags);
 	const struct kwq_key_options asked = {
-		.flags = options->flags & ~KWQ_BPF_SET,
+		.flags = flags & ~KWQ_SET_JOINS,
 		.priority = options->priority,
 		.time = options->time,
 		.at_most = options->at_most,
 		.value = value,
-		.value_len = options->flags & KWQ_ADD_VALUE ? value__sz : 0,
-		.is_set = options->flags & KWQ_BPF_SET,
+		.value_len = flags & KWQ_ADD_VALUE ? value__sz : 0,
+		.is_set = flags & KWQ_SET_JOINS,
 	};
 
-	if (options->flags & KWQ_ADD_GROUP)
-		return -EINVAL;
-	return add_by_token(options->token, key, key__sz, &asked);
+	return add_by_token(options->token, !(flags & KWQ_ADD_GROUP), key, key__sz, &asked);
 }
 
 __bpf_kfunc_end_defs();
 
 BTF_KFUNCS_START(kfunc_ids)
-BTF_ID_FLAGS(func, bpf_kwq_add)
-BTF_ID_FLAGS(func, bpf_kwq_add_value)
+BTF_ID_FLAGS(func, bpf_kwq_add, KF_TRUSTED_ARGS)
+BTF_ID_FLAGS(func, bpf_kwq_add_value, KF_TRUSTED_ARGS)
 BTF_KFUNCS_END(kfunc_ids)
 
 static const struct btf_kfunc_id_set kfunc_set = {
@@ -124,20 +128,33 @@ static const struct btf_kfunc_id_set kfunc_set = {
 	.set = &kfunc_ids,
 };
 
-/* Without BTF of the module, or of the kernel, no program can name the functions. */
+static bool is_registered __ro_after_init;
+
+/* Without BTF no program can name the functions. A module that has none registers them in vain. */
+static bool __init has_btf(void)
+{
+#if !defined(MODULE)
+	return IS_ENABLED(CONFIG_DEBUG_INFO_BTF);
+#elif defined(CONFIG_DEBUG_INFO_BTF_MODULES)
+	return THIS_MODULE->btf_data_size;
+#else
+	return false;
+#endif
+}
+
 static void __init register_kfuncs(void)
 {
-	static const enum bpf_prog_type types[] = { KWQ_BPF_PROG_TYPES };
-	int i, err;
+	int err;
 
-	for (i = 0; i < ARRAY_SIZE(types); i++) {
-		err = register_btf_kfunc_id_set(types[i], &kfunc_set);
-		if (!err)
-			continue;
-		pr_info("kwq: BPF programs cannot add keys (%d), because the module was built without BTF: its build needs pahole and the kernel's vmlinux\n",
-			err);
+	if (!has_btf()) {
+		pr_info("kwq: BPF programs cannot add keys, because the module was built without BTF: that takes pahole, and the vmlinux of the kernel\n");
 		return;
 	}
+	/* For programs of all types. */
+	err = register_btf_kfunc_id_set(BPF_PROG_TYPE_UNSPEC, &kfunc_set);
+	if (err)
+		pr_info("kwq: BPF programs cannot add keys (%d)\n", err);
+	is_registered = !err;
 }
 
 /**
@@ -192,13 +209,16 @@ static bool publish_token(struct kwq_bpf *bpf)
  * @rights: its KWQ_RIGHT_* bits
  *
  * Context: process; may sleep.
- * Return: the token, for kwq_bpf_close(); or an ERR_PTR() of kwq_key_queue_get().
+ * Return: the token, for kwq_bpf_close(); or an ERR_PTR(): -EOPNOTSUPP, or as kwq_key_queue_get().
  */
 struct kwq_bpf *kwq_bpf_open(struct kwq_keyed *keyed, u32 rights)
 {
-	struct kwq_bpf *bpf = kzalloc(sizeof(*bpf), GFP_KERNEL_ACCOUNT);
 	struct kwq_key_queue *keys;
+	struct kwq_bpf *bpf;
 
+	if (!is_registered)
+		return ERR_PTR(-EOPNOTSUPP);
+	bpf = kzalloc(sizeof(*bpf), GFP_KERNEL_ACCOUNT);
 	if (!bpf)
 		return ERR_PTR(-ENOMEM);
 	keys = kwq_key_queue_open(keyed, rights);

@@ -1139,13 +1139,12 @@ void kwq_handout_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktim
 
 /* producer.c */
 
-/* With keys of 16 bytes that is room for 2,048 adds. */
+/* With keys of 16 bytes that is room for 2,730 adds. */
 #define KWQ_RING_BYTES		SZ_64K
 
 /**
  * struct kwq_record - an add that is posted, in the ring of a &struct kwq_key_queue
  * @size: bytes of the record, a multiple of 8, and bits of its state; 0 until it is ready
- * @hash: hash of the key
  * @key_len: length of the key
  * @has_options: it has options. They are behind the key, and behind them the name of the group and
  *	the value
@@ -1153,7 +1152,6 @@ void kwq_handout_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktim
  */
 struct kwq_record {
 	u32 size;
-	u32 hash;
 	u16 key_len;
 	bool has_options;
 	u8 bytes[];

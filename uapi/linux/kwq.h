@@ -12,7 +12,7 @@
  *   on a queue descriptor  OPEN, ADD, GET, DONE, EXTEND, REMOVE, FORGET, REQUEUES,
  *                          LIST_ITEMS, CONFIGURE, CONFIG, LEN, STAT, PAUSE, RESUME,
  *                          SHUT_DOWN, SHUTTING_DOWN, DRAIN, ADVANCE, RESTORE, BOARD,
- *                          TELL, FOLLOW, CHANGES, SYNC, TERM
+ *                          TELL, FOLLOW, CHANGES, SYNC, TERM, BPF
  *
  * Conventions:
  *
@@ -1611,7 +1611,8 @@ struct kwq_term_args {
  *
  * Errors: EBADF, and
  *
- * - EOPNOTSUPP: this kernel has no BPF, or the module was built without what BPF programs need
+ * - EDQUOT, ENOMEM: there is no memory for 64 KiB of adds that are posted
+ * - EOPNOTSUPP: this kernel is older than 6.12 or has no BPF, or the module was built without BTF
  */
 struct kwq_bpf_args {
 	__u32 size;
@@ -1619,16 +1620,22 @@ struct kwq_bpf_args {
 	__u64 token;
 };
 
+/* What an add of the kernel returns that a worker carries out soon. */
+#define KWQ_POSTED		64
+
+/* Most bytes of a value that is a set. */
+#define KWQ_SET_MAX		256
+
 /* Flag of &struct bpf_kwq_options, beside those of an add. */
-#define KWQ_BPF_SET		(1U << 31)	/* the value is a set: its bits are added */
+#define KWQ_SET_JOINS		(1U << 31)	/* the value is a set: its bits are added */
 
 /**
  * struct bpf_kwq_options - how a BPF program adds a key
  * @token:	the queue's token.
- * @flags:	KWQ_ADD_* bits, in the combinations that &struct kwq_add_entry allows, without GROUP,
- *		NOTE and TOKEN; and KWQ_BPF_SET.
+ * @flags:	KWQ_ADD_* bits, in the combinations that &struct kwq_add_entry allows, without
+ *		GROUP, NOTE and TOKEN; and KWQ_SET_JOINS.
  * @priority:	as &kwq_add_entry.priority.
- * @time:	as &kwq_add_entry.time. An absolute time is on the clock of the initial time namespace.
+ * @time:	as &kwq_add_entry.time. An absolute time is as the first time namespace shows it.
  * @at_most:	as &kwq_add_extra.at_most.
  */
 struct bpf_kwq_options {
