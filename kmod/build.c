@@ -54,6 +54,9 @@
 #include "device/batch.c"
 #include "device/extras.c"
 #include "device/board_file.c"
+#if KWQ_HAS_BPF
+#include "device/bpf.c"
+#endif
 #include "device/chardev.c"
 /* Last, because sparse forgets what kwq_keyed_unlock() does to the lock once it is exported. */
 #include "keyed/group_names.c"

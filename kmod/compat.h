@@ -37,8 +37,10 @@
 #ifndef KWQ_COMPAT_H
 #define KWQ_COMPAT_H
 
+#include <linux/btf.h>
 #include <linux/build_bug.h>
 #include <linux/hrtimer.h>
+#include <linux/kconfig.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/version.h>
@@ -127,5 +129,20 @@ static inline u32 kwq_alloc_bulk(struct kmem_cache *cache, gfp_t flags, u32 nr, 
  */
 #undef kmem_cache_alloc_bulk
 #define kmem_cache_alloc_bulk	kwq_alloc_bulk_is_to_be_called_instead
+
+/*
+ * 6.1 has kfuncs, too. But its verifier lets pointers be NULL, it has no registration for programs of
+ * all types, and Debian's headers lack what BTF is made with. No kernel in between was tried.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+#define KWQ_HAS_BPF	0
+#else
+#define KWQ_HAS_BPF	IS_ENABLED(CONFIG_BPF_SYSCALL)
+#endif
+
+/* It says that no pointer may be NULL, which may become the rule for all kfuncs. */
+#ifndef KF_TRUSTED_ARGS
+#define KF_TRUSTED_ARGS		0
+#endif
 
 #endif /* KWQ_COMPAT_H */

@@ -3,6 +3,7 @@
  * The module: sets up its parts at load, and ends them in reverse order.
  */
 #include <linux/module.h>
+#include "device/bpf.h"
 #include "device/chardev.h"
 #include "keyed/keyed.h"
 #include "queue/queue.h"
@@ -24,11 +25,16 @@ static int __init begin_device(void)
 	err = kwq_names_register();
 	if (err)
 		goto unregister_keyed;
-	err = kwq_chardev_register();
+	err = kwq_bpf_register();
 	if (err)
 		goto unregister_names;
+	err = kwq_chardev_register();
+	if (err)
+		goto unregister_bpf;
 	return 0;
 
+unregister_bpf:
+	kwq_bpf_unregister();
 unregister_names:
 	kwq_names_unregister();
 unregister_keyed:
@@ -42,6 +48,7 @@ unregister_items:
 static void __exit end_device(void)
 {
 	kwq_chardev_unregister();
+	kwq_bpf_unregister();
 	kwq_names_unregister();
 	kwq_keyed_unregister();
 	kwq_items_unregister();

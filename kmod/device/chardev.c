@@ -16,6 +16,7 @@
 #include <linux/uaccess.h>
 #include "batch.h"
 #include "board_file.h"
+#include "bpf.h"
 #include "chardev.h"
 #include "compat.h"
 #include "core/limiter.h"
@@ -779,6 +780,7 @@ union queue_args {
 	struct kwq_follow_args follow;
 	struct kwq_changes_args changes;
 	struct kwq_sync_args sync;
+	struct kwq_bpf_args bpf;
 };
 
 static long queue_open(struct file *file, union queue_args *args, void __user *uarg)
@@ -1011,6 +1013,27 @@ static long queue_tell(struct file *file, union queue_args *args, void __user *u
 	return 0;
 }
 
+static long queue_bpf(struct file *file, union queue_args *args, void __user *to)
+{
+	struct kwq_handle *handle = file->private_data;
+	struct kwq_bpf_args __user *uarg = to;
+	struct kwq_bpf *bpf = READ_ONCE(handle->bpf), *before = NULL;
+
+	if (args->bpf.token)
+		return -EINVAL;
+	if (!bpf) {
+		bpf = kwq_bpf_open(handle->keyed, handle->rights);
+		if (IS_ERR(bpf))
+			return PTR_ERR(bpf);
+		/* Another thread may have been faster. */
+		if (!try_cmpxchg(&handle->bpf, &before, bpf)) {
+			kwq_bpf_close(bpf);
+			bpf = before;
+		}
+	}
+	return kwq_put_user(kwq_bpf_token(bpf), &uarg->token);
+}
+
 static long queue_follow(struct file *file, union queue_args *args, void __user *to)
 {
 	struct kwq_handle *handle = file->private_data;
@@ -1126,6 +1149,7 @@ static const struct queue_request {
 	REQUEST(follow, FOLLOW, KWQ_RIGHT_READ | KWQ_RIGHT_MANAGE, 0),
 	REQUEST(changes, CHANGES, 0, CHANGES_FLAGS),
 	REQUEST(sync, SYNC, 0, KWQ_SYNC_RELATIVE),
+	REQUEST(bpf, BPF, KWQ_RIGHT_WRITE, 0),
 };
 
 static long queue_request(struct file *file, const struct queue_request *request,
@@ -1208,7 +1232,10 @@ static int queue_flush(struct file *file, fl_owner_t id)
 
 static int queue_release(struct inode *inode, struct file *file)
 {
-	kwq_handle_close(file->private_data);
+	struct kwq_handle *handle = file->private_data;
+
+	kwq_bpf_close(handle->bpf);
+	kwq_handle_close(handle);
 	return 0;
 }
 

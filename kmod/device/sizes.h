@@ -57,5 +57,7 @@ KWQ_FIRST_SIZE(kwq_follow_args, 16);
 KWQ_FIRST_SIZE(kwq_changes_args, 96);
 KWQ_FIRST_SIZE(kwq_sync_args, 24);
 KWQ_FIRST_SIZE(kwq_term_args, 16);
+KWQ_FIRST_SIZE(kwq_bpf_args, 16);
+KWQ_FIRST_SIZE(bpf_kwq_options, 32);
 
 #endif /* KWQ_SIZES_H */

@@ -35,6 +35,7 @@ static struct kwq_handle *open_handle(struct kwq_keyed *keyed, struct kwq_keyed 
 	}
 	handle->outbox = outbox;
 	handle->front = front;
+	handle->bpf = NULL;
 	handle->has_lost = false;
 	handle->has_found_nothing = false;
 	handle->keyed = keyed;

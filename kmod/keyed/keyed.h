@@ -412,6 +412,7 @@ struct kwq_keyed {
  *	without an outbox; constant
  * @front: if this is a handle of an outbox, the queue whose adds go through it; else NULL; constant
  * @quota: quota of who opened it, which pays for memory of its calls; with a reference; constant
+ * @bpf: the token for BPF programs; NULL before a program asks for it; constant after that
  * @rights: KWQ_RIGHT_* bits; constant
  * @has_lost: an item was taken from the handle, and it has not extended its leases since
  * @has_found_nothing: its last get or poll found nothing and did not wait; only with changes
@@ -427,6 +428,7 @@ struct kwq_handle {
 	struct pid *pid;
 	struct pid *opener;
 	struct kwq_handle *outbox;
+	struct kwq_bpf *bpf;
 	u32 rights;
 	bool has_lost;
 	bool has_found_nothing;
@@ -1137,13 +1139,12 @@ void kwq_handout_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktim
 
 /* producer.c */
 
-/* With keys of 16 bytes that is room for 2,048 adds. */
+/* With keys of 16 bytes that is room for 2,730 adds. */
 #define KWQ_RING_BYTES		SZ_64K
 
 /**
  * struct kwq_record - an add that is posted, in the ring of a &struct kwq_key_queue
  * @size: bytes of the record, a multiple of 8, and bits of its state; 0 until it is ready
- * @hash: hash of the key
  * @key_len: length of the key
  * @has_options: it has options. They are behind the key, and behind them the name of the group and
  *	the value
@@ -1151,7 +1152,6 @@ void kwq_handout_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktim
  */
 struct kwq_record {
 	u32 size;
-	u32 hash;
 	u16 key_len;
 	bool has_options;
 	u8 bytes[];

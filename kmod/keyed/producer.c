@@ -109,7 +109,6 @@ static int write_record(struct kwq_key_queue *keys, const struct kwq_key *key,
 	record = kwq_record_reserve(keys, size);
 	if (!record)
 		return -ENOBUFS;
-	record->hash = key->hash;
 	record->key_len = key->len;
 	record->has_options = options;
 	memcpy(record->bytes, key->bytes, key->len);
@@ -145,13 +144,16 @@ static bool may_try_lock(void)
 }
 
 /* Coalesces with a key that is ready. Returns 0 if the add has to be posted. */
-static int try_coalesce(struct kwq_keyed *keyed, const struct kwq_key *key)
+static int try_coalesce(struct kwq_keyed *keyed, struct kwq_key *key)
 {
 	struct kwq_keyed_item *ki;
 	unsigned long flags;
 	int ret = 0;
 
-	if (!may_try_lock() || !spin_trylock_irqsave(&keyed->queue.lock, flags))
+	if (!may_try_lock())
+		return 0;
+	kwq_key_hash(key);
+	if (!spin_trylock_irqsave(&keyed->queue.lock, flags))
 		return 0;
 	ki = kwq_keyed_find(keyed, key);
 	if (ki && ki->item.state & KWQ_ITEM_DIRTY) {
@@ -324,7 +326,6 @@ static int carry_out_add(struct kwq_key_queue *keys, struct kwq_handle *handle,
 	struct kwq_key key = {
 		.bytes = record->bytes,
 		.len = record->key_len,
-		.hash = record->hash,
 	};
 
 	if (record->has_options) {
@@ -332,6 +333,8 @@ static int carry_out_add(struct kwq_key_queue *keys, struct kwq_handle *handle,
 		options->group = options + 1;
 		options->value = options->group + options->group_len;
 	}
+	/* Not before, because the caller's bytes may have changed until they were copied. */
+	kwq_key_hash(&key);
 	return refusal(keys, handle) ?: add_with(handle, &key, options, stock, nr);
 }
 
@@ -476,13 +479,14 @@ EXPORT_SYMBOL_GPL(kwq_key_queue_put);
 
 /* As an add by the worker: who is about to add pays no memory. */
 static int add_now_with(struct kwq_key_queue *keys, struct kwq_handle *handle,
-			const struct kwq_key *key, const struct kwq_key_options *options)
+			struct kwq_key *key, const struct kwq_key_options *options)
 {
 	struct mem_cgroup *before;
 	struct kwq_stock stock = {};
 	int ret;
 
 	might_sleep();
+	kwq_key_hash(key);
 	before = set_active_memcg(keys->memcg);
 	ret = add_with(handle, key, options, &stock, 1);
 	kwq_stock_empty(&stock, handle->keyed);
@@ -497,7 +501,6 @@ static int add_key(struct kwq_key_queue *keys, struct kwq_handle *handle, struct
 
 	if (ret)
 		return ret;
-	kwq_key_hash(key);
 	if (options && options->may_sleep)
 		return add_now_with(keys, handle, key, options);
 	if (!options || !options->flags)

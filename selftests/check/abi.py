@@ -26,8 +26,8 @@ NOTE = "Made from uapi/linux/kwq.h by selftests/check/abi.py"
 # Requests with lower numbers are for /dev/kwq.
 FIRST_OF_QUEUE = 0x10
 
-# No request has these, because programs read them in mapped memory.
-MAPPED = ("kwq_board", "kwq_board_slot")
+# No request has these, because programs read them in mapped memory, or only BPF programs have them.
+MAPPED = ("kwq_board", "kwq_board_slot", "bpf_kwq_options")
 SIZES = {"__u8": 1, "__u16": 2, "__u32": 4, "__s32": 4, "__u64": 8}
 ALL_ONES = 2**64 - 1
 

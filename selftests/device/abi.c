@@ -298,6 +298,11 @@ REQUEST(changes, KWQ_IOC_CHANGES, QUEUE, struct kwq_changes_args,
 REQUEST(sync, KWQ_IOC_SYNC, QUEUE, struct kwq_sync_args,
 	.fill = fill_sync, .ret = -ETIMEDOUT, .flags = 4, .create = KWQ_CREATE_CHANGES);
 
+FIXTURE_VARIANT_ADD(request, bpf) {
+	.cmd = KWQ_IOC_BPF, .target = QUEUE, .size = sizeof(struct kwq_bpf_args),
+	.fill = fill_nothing, .flags = 4,
+};
+
 FIXTURE_SETUP(request)
 {
 	struct item item;
@@ -309,6 +314,8 @@ FIXTURE_SETUP(request)
 	ASSERT_LE(0, self->q);
 	if (variant->follows)
 		ASSERT_EQ(0, q_follow(self->q, &number));
+	if (variant->cmd == KWQ_IOC_BPF && q_bpf(self->q, &number) == -EOPNOTSUPP)
+		SKIP(return, "this kernel, or the module, has no BTF");
 	snprintf(queue_name, sizeof(queue_name), "abi.%d", getpid());
 	self->named = q_create(self->dev, queue_name, 0, O_CLOEXEC, 0700);
 	ASSERT_LE(0, self->named);
@@ -743,6 +750,7 @@ TEST_F(abi, unknown_requests)
 		KWQ_IOC_FORGET, KWQ_IOC_REQUEUES, KWQ_IOC_CONFIGURE, KWQ_IOC_CONFIG,
 		KWQ_IOC_ADVANCE, KWQ_IOC_EXTEND, KWQ_IOC_LIST_ITEMS, KWQ_IOC_RESTORE, KWQ_IOC_BOARD,
 		KWQ_IOC_TELL, KWQ_IOC_FOLLOW, KWQ_IOC_CHANGES, KWQ_IOC_SYNC, KWQ_IOC_TERM,
+		KWQ_IOC_BPF,
 	};
 	__u8 arg[4096];
 
@@ -1729,6 +1737,7 @@ static const struct {
 	{ KWQ_IOC_BOARD, KWQ_RIGHT_WRITE },	{ KWQ_IOC_TELL, KWQ_RIGHT_WRITE },
 	{ KWQ_IOC_FOLLOW, KWQ_RIGHT_READ | KWQ_RIGHT_MANAGE },
 	{ KWQ_IOC_SYNC, 0 },			{ KWQ_IOC_TERM, KWQ_RIGHT_MANAGE },
+	{ KWQ_IOC_BPF, KWQ_RIGHT_WRITE },
 };
 
 /* Every request of a queue, in a form that succeeds if it is permitted. */
@@ -1776,6 +1785,10 @@ static int ask(int q, unsigned int cmd)
 		return q_pause_for(q, 0);
 	case KWQ_IOC_TERM:
 		return q_term(q, KWQ_NO_DEADLINE);
+	case KWQ_IOC_BPF:
+		ret = q_bpf(q, &size);
+		/* Not each kernel has what it takes. */
+		return ret == -EOPNOTSUPP ? 0 : ret;
 	case KWQ_IOC_RESUME:
 		return q_resume(q);
 	case KWQ_IOC_SHUT_DOWN:

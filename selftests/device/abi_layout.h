@@ -372,6 +372,18 @@ KWQ_AT(kwq_term_args, size, 0, 4);
 KWQ_AT(kwq_term_args, flags, 4, 4);
 KWQ_AT(kwq_term_args, until, 8, 8);
 
+_Static_assert(sizeof(struct kwq_bpf_args) == 16, "kwq_bpf_args");
+KWQ_AT(kwq_bpf_args, size, 0, 4);
+KWQ_AT(kwq_bpf_args, flags, 4, 4);
+KWQ_AT(kwq_bpf_args, token, 8, 8);
+
+_Static_assert(sizeof(struct bpf_kwq_options) == 32, "bpf_kwq_options");
+KWQ_AT(bpf_kwq_options, token, 0, 8);
+KWQ_AT(bpf_kwq_options, flags, 8, 4);
+KWQ_AT(bpf_kwq_options, priority, 12, 4);
+KWQ_AT(bpf_kwq_options, time, 16, 8);
+KWQ_AT(bpf_kwq_options, at_most, 24, 8);
+
 _Static_assert(sizeof(struct kwq_sync_args) == 24, "kwq_sync_args");
 KWQ_AT(kwq_sync_args, size, 0, 4);
 KWQ_AT(kwq_sync_args, flags, 4, 4);
@@ -500,6 +512,9 @@ KWQ_EQUALS(CHANGES_VALUES, 4);
 KWQ_EQUALS(CHANGES_GETTERS, 8);
 KWQ_EQUALS(CHANGES_NOTES, 16);
 KWQ_EQUALS(TERM_RELATIVE, 1);
+KWQ_EQUALS(POSTED, 64);
+KWQ_EQUALS(SET_MAX, 256);
+KWQ_EQUALS(SET_JOINS, 2147483648);
 KWQ_EQUALS(SYNC_RELATIVE, 1);
 
 KWQ_EQUALS(IOC_INFO, 0xc004bb00);
@@ -532,5 +547,6 @@ KWQ_EQUALS(IOC_FOLLOW, 0xc004bb26);
 KWQ_EQUALS(IOC_CHANGES, 0xc004bb27);
 KWQ_EQUALS(IOC_SYNC, 0xc004bb28);
 KWQ_EQUALS(IOC_TERM, 0x4004bb29);
+KWQ_EQUALS(IOC_BPF, 0xc004bb2a);
 
 #endif /* KWQ_ABI_LAYOUT_H */

@@ -24,7 +24,7 @@
 	X(RESTORE, sizeof(struct kwq_batch_args)) X(BOARD, sizeof(struct kwq_board_args)) \
 	X(TELL, sizeof(struct kwq_tell_args)) X(FOLLOW, sizeof(struct kwq_follow_args)) \
 	X(CHANGES, sizeof(struct kwq_changes_args)) X(SYNC, sizeof(struct kwq_sync_args)) \
-	X(TERM, sizeof(struct kwq_term_args))
+	X(TERM, sizeof(struct kwq_term_args)) X(BPF, sizeof(struct kwq_bpf_args))
 
 /* Offset and length of the addresses in the argument of a request. */
 #define KWQ_ADDRESSES(X) \

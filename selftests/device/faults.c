@@ -743,6 +743,15 @@ static void check_resumed(struct __test_metadata *_metadata, failure_fixture *se
 
 RUN(term, q_term(self->q, 1))
 
+/* Not each kernel has what it takes. */
+static int run_bpf(failure_fixture *self)
+{
+	__u64 token;
+	int ret = q_bpf(self->q, &token);
+
+	return ret == -EOPNOTSUPP ? 0 : ret;
+}
+
 static void check_term(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
 	EXPECT_EQ(ret < 0 ? 0 : KWQ_STATE_TERM_OVER, state_of(self));
@@ -1284,6 +1293,7 @@ static const struct action actions[] = {
 	{ "advance", KWQ_IOC_ADVANCE, prepare_clock, run_advance, 0, check_advanced },
 	{ "pause", KWQ_IOC_PAUSE, NULL, run_pause, 0, check_paused },
 	{ "term", KWQ_IOC_TERM, NULL, run_term, 0, check_term },
+	{ "bpf", KWQ_IOC_BPF, NULL, run_bpf, 0, NULL },
 	{ "resume", KWQ_IOC_RESUME, prepare_pause, run_resume, 0, check_resumed },
 	{ "extend", KWQ_IOC_EXTEND, prepare_leases, run_extend, 0, check_one_extended },
 	{ "extend batch", KWQ_IOC_EXTEND, prepare_leases, run_extend_batch, NR,

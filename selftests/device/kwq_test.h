@@ -484,6 +484,24 @@ static inline int q_term(int q, __u64 until)
 	return q_term_with(q, 0, until);
 }
 
+/* The token, and nothing else, is written. */
+static inline int q_bpf(int q, __u64 *token)
+{
+	struct {
+		struct kwq_bpf_args args;
+		__u8 guard[GUARD];
+	} out = { .args = { .size = sizeof(out.args) } };
+	int ret;
+
+	poison(out.guard, sizeof(out.guard));
+	ret = request(q, KWQ_IOC_BPF, &out);
+	REQUIRE(is_poison(out.guard, sizeof(out.guard)));
+	REQUIRE(out.args.size == sizeof(out.args) && !out.args.flags);
+	REQUIRE(!ret == !!out.args.token);
+	*token = out.args.token;
+	return ret;
+}
+
 static inline int q_resume(int q)
 {
 	struct kwq_resume_args args = { .size = sizeof(args) };

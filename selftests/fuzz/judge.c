@@ -42,7 +42,7 @@ const struct rule rules[KINDS] = {
 	[OPEN] = { 4, 0, { E2BIG, EACCES, EMFILE, ENAMETOOLONG, ENFILE, ENOENT } },
 	[UNLINK] = { 2, 0, { E2BIG, ENAMETOOLONG, ENOENT, EPERM } },
 	[LIST] = { 2, 0, { E2BIG, ENAMETOOLONG } },
-	[ADD] = { 17, WRITE, { E2BIG, EMSGSIZE, EAGAIN, EDQUOT, EINTR, ESHUTDOWN, ETIMEDOUT } },
+	[ADD] = { 16, WRITE, { E2BIG, EMSGSIZE, EAGAIN, EDQUOT, EINTR, ESHUTDOWN, ETIMEDOUT } },
 	[GET] = { 15, READ, { E2BIG, EMSGSIZE, EAGAIN, EDQUOT, EINTR, ESHUTDOWN, ETIMEDOUT } },
 	[DONE] = { 8, READ, { E2BIG, EMSGSIZE } },
 	[REMOVE] = { 4, MANAGE, { E2BIG, EMSGSIZE } },
@@ -68,6 +68,7 @@ const struct rule rules[KINDS] = {
 			{ E2BIG, EAGAIN, EBUSY, EDQUOT, EINTR, EMSGSIZE, ETIMEDOUT } },
 	[SYNC] = { 2, 0, { E2BIG, EINTR, EOPNOTSUPP, ETIMEDOUT } },
 	[TERM] = { 2, MANAGE, { E2BIG, EINTR } },
+	[BPF] = { 1, WRITE, { E2BIG, EDQUOT, EOPNOTSUPP } },
 	[UNKNOWN] = { 1, 0, { 0 } },
 };
 
@@ -295,6 +296,9 @@ static void mark_what_may_be_written(struct fuzzer *f)
 		break;
 	case SYNC:
 		may_write(f, c->arg + offsetof(struct kwq_sync_args, resume), 8);
+		break;
+	case BPF:
+		may_write(f, c->arg + offsetof(struct kwq_bpf_args, token), 8);
 		break;
 	case BOARD:
 		may_write(f, c->arg + offsetof(struct kwq_board_args, map_size), 8);

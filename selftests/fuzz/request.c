@@ -226,6 +226,7 @@ static void build(struct fuzzer *f)
 	case INFO:
 	case STAT:
 	case FOLLOW:
+	case BPF:
 		break;
 	default:
 		build_plain(f, arg);

@@ -12,7 +12,7 @@
  *   on a queue descriptor  OPEN, ADD, GET, DONE, EXTEND, REMOVE, FORGET, REQUEUES,
  *                          LIST_ITEMS, CONFIGURE, CONFIG, LEN, STAT, PAUSE, RESUME,
  *                          SHUT_DOWN, SHUTTING_DOWN, DRAIN, ADVANCE, RESTORE, BOARD,
- *                          TELL, FOLLOW, CHANGES, SYNC, TERM
+ *                          TELL, FOLLOW, CHANGES, SYNC, TERM, BPF
  *
  * Conventions:
  *
@@ -1595,6 +1595,57 @@ struct kwq_term_args {
 	__u64 until;
 };
 
+/**
+ * struct kwq_bpf_args - let BPF programs add keys (KWQ_IOC_BPF)
+ * @size:	sizeof(struct kwq_bpf_args).
+ * @flags:	zero.
+ * @token:	zero; set to the token.
+ *
+ * A BPF program names the queue by the token, a random number, which it may have in a map or in a
+ * constant. Whoever knows the token may add keys, with the rights of this handle, and nothing else.
+ * All calls with one handle return the same token. It ends when the handle's last descriptor is
+ * closed, and then the program's adds fail with ENOENT.
+ *
+ * The adds count in the quotas of the queue's owner and of the caller, and in the caller's memory
+ * cgroup. &kwq_stat.refused counts those that were refused.
+ *
+ * Errors: EBADF, and
+ *
+ * - EDQUOT, ENOMEM: there is no memory for 64 KiB of adds that are posted
+ * - EOPNOTSUPP: this kernel is older than 6.12 or has no BPF, or the module was built without BTF
+ */
+struct kwq_bpf_args {
+	__u32 size;
+	__u32 flags;
+	__u64 token;
+};
+
+/* What an add of the kernel returns that a worker carries out soon. */
+#define KWQ_POSTED		64
+
+/* Most bytes of a value that is a set. */
+#define KWQ_SET_MAX		256
+
+/* Flag of &struct bpf_kwq_options, beside those of an add. */
+#define KWQ_SET_JOINS		(1U << 31)	/* the value is a set: its bits are added */
+
+/**
+ * struct bpf_kwq_options - how a BPF program adds a key
+ * @token:	the queue's token.
+ * @flags:	KWQ_ADD_* bits, in the combinations that &struct kwq_add_entry allows, without
+ *		GROUP, NOTE and TOKEN; and KWQ_SET_JOINS.
+ * @priority:	as &kwq_add_entry.priority.
+ * @time:	as &kwq_add_entry.time. An absolute time is as the first time namespace shows it.
+ * @at_most:	as &kwq_add_extra.at_most.
+ */
+struct bpf_kwq_options {
+	__u64 token;
+	__u32 flags;
+	__s32 priority;
+	__u64 time;
+	__u64 at_most;
+};
+
 /* Flags of KWQ_IOC_SYNC. */
 #define KWQ_SYNC_RELATIVE	(1U << 0)	/* @deadline is relative to now */
 
@@ -1663,5 +1714,6 @@ struct kwq_sync_args {
 #define KWQ_IOC_CHANGES		_IOWR(KWQ_IOC_MAGIC, 0x27, __u32) /* struct kwq_changes_args */
 #define KWQ_IOC_SYNC		_IOWR(KWQ_IOC_MAGIC, 0x28, __u32) /* struct kwq_sync_args */
 #define KWQ_IOC_TERM		_IOW(KWQ_IOC_MAGIC, 0x29, __u32) /* struct kwq_term_args */
+#define KWQ_IOC_BPF		_IOWR(KWQ_IOC_MAGIC, 0x2a, __u32) /* struct kwq_bpf_args */
 
 #endif /* _UAPI_LINUX_KWQ_H */

@@ -204,6 +204,14 @@ const (
 // Flags of KWQ_IOC_TERM.
 const termRelative = 1 << 0
 
+// What an add of the kernel returns that a worker carries out soon.
+const posted = 64
+
+// Most bytes of a value that is a set.
+const setMax = 256
+
+const setJoins = 1 << 31
+
 // Flags of KWQ_IOC_SYNC.
 const syncRelative = 1 << 0
 
@@ -238,6 +246,7 @@ var (
 	iocChanges      = ioc(3, 0x27)
 	iocSync         = ioc(3, 0x28)
 	iocTerm         = ioc(1, 0x29)
+	iocBpf          = ioc(3, 0x2a)
 )
 
 type infoArgs struct {
@@ -638,6 +647,20 @@ type termArgs struct {
 	size  uint32
 	flags uint32
 	until uint64
+}
+
+type bpfArgs struct {
+	size  uint32
+	flags uint32
+	token uint64
+}
+
+type bpfKwqOptions struct {
+	token    uint64
+	flags    uint32
+	priority int32
+	time     uint64
+	atMost   uint64
 }
 
 type syncArgs struct {

@@ -154,6 +154,7 @@ func TestClosed(t *testing.T) {
 		"PauseFor":          func() error { return q.PauseFor(1) },
 		"Resume":            q.Resume,
 		"SetTerm":           func() error { return q.SetTerm(1) },
+		"BPFToken":          func() error { _, err := q.BPFToken(); return err },
 		"SetTermAt":         func() error { return q.SetTermAt(1) },
 		"ClearTerm":         q.ClearTerm,
 		"Configure":         func() error { return q.Configure(nil) },

@@ -10,6 +10,7 @@ import (
 // The operations of this file, as Error.Op names them.
 const (
 	opAdvance  = "advance"
+	opBPF      = "give a token for"
 	opLen      = "read the length of"
 	opPause    = "pause"
 	opResume   = "resume"
@@ -44,6 +45,16 @@ func (q *Queue) Resume() error {
 	args.size = uint32(unsafe.Sizeof(*args))
 	_, err := q.request(opResume, "", iocResume, unsafe.Pointer(args))
 	return err
+}
+
+// BPFToken returns a random number, by which BPF programs name the queue in the kernel's functions bpf_kwq_add and
+// bpf_kwq_add_value. Whoever knows it may add keys, until this handle is closed. All calls return the same number. It fails with
+// [ErrUnsupported] on a kernel that has not what BPF programs need.
+func (q *Queue) BPFToken() (uint64, error) {
+	args := new(bpfArgs)
+	args.size = uint32(unsafe.Sizeof(*args))
+	_, err := q.request(opBPF, "", iocBpf, unsafe.Pointer(args))
+	return args.token, err
 }
 
 // SetTerm ends all hand-outs after a time, unless it is called again before. From then on the queue hands nothing out, takes back what

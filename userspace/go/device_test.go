@@ -645,6 +645,23 @@ func TestDevicePause(t *testing.T) {
 	check(t, <-got)
 }
 
+// E1: a handle has one token, which another handle has not.
+func TestDeviceBPFToken(t *testing.T) {
+	q := newQueue(t, nil)
+	token, err := q.BPFToken()
+	if errors.Is(err, ErrUnsupported) {
+		t.Skip("this kernel, or the module, has no BTF")
+	}
+	check(t, err)
+	again, err := q.BPFToken()
+	check(t, err)
+	other, err := newQueue(t, nil).BPFToken()
+	check(t, err)
+	if token == 0 || again != token || other == token {
+		t.Fatal(token, again, other)
+	}
+}
+
 // Q20: after its term a queue hands nothing out, and takes back what is handed out.
 func TestDeviceTerm(t *testing.T) {
 	q := newQueue(t, manual)

@@ -943,6 +943,19 @@ int kwq_pause_for(struct kwq *q, uint64_t time_ns);
 int kwq_resume(struct kwq *q);
 
 /**
+ * kwq_bpf_token() - let BPF programs add keys
+ * @q:		the queue, open for writing.
+ * @token:	set to a random number, by which a program names the queue.
+ *
+ * The kernel's functions bpf_kwq_add() and bpf_kwq_add_value() take the token. Whoever knows it may
+ * add keys, until @q is closed. All calls with one handle return the same token.
+ *
+ * Return: 0, or -EBADF, -EDQUOT, -ENOMEM, -EOPNOTSUPP (this kernel has not what BPF programs need,
+ * or the module was built without BTF), -ENOTTY (the module knows no tokens).
+ */
+int kwq_bpf_token(struct kwq *q, uint64_t *token);
+
+/**
  * kwq_set_term() - set when all hand-outs end
  * @until:	when, on the queue's clock: see kwq_now(). KWQ_NO_DEADLINE for never. A time that
  *		has passed ends them now.

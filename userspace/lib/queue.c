@@ -41,6 +41,16 @@ int kwq_resume(struct kwq *q)
 	return kwq_ioctl(q->fd, KWQ_IOC_RESUME, &req);
 }
 
+int kwq_bpf_token(struct kwq *q, uint64_t *token)
+{
+	struct kwq_bpf_args req = { .size = sizeof(req) };
+	int ret = kwq_ioctl(q->fd, KWQ_IOC_BPF, &req);
+
+	if (!ret)
+		*token = req.token;
+	return ret;
+}
+
 int kwq_set_term(struct kwq *q, uint64_t until)
 {
 	struct kwq_term_args req = { .size = sizeof(req), .until = until };

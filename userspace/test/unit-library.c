@@ -949,6 +949,8 @@ static void test_queue(struct kwq *q)
 	const struct kwq_drain_args *drain = (void *)kernel.arg;
 	const struct kwq_pause_args *pause = (void *)kernel.arg;
 	const struct kwq_term_args *term = (void *)kernel.arg;
+	const struct kwq_bpf_args *bpf = (void *)kernel.arg;
+	uint64_t token = 0;
 
 	expect(17, 0);
 	is_number(kwq_len(q), 17, "len");
@@ -964,6 +966,10 @@ static void test_queue(struct kwq *q)
 	is_number(kwq_pause_for(q, 79), 0, "pause_for");
 	ok(asked(KWQ_IOC_PAUSE) && pause->flags == KWQ_PAUSE_FOR && pause->time == 79,
 	   "pause_for: what it is told");
+	expect(-EOPNOTSUPP, 0);
+	is_number(kwq_bpf_token(q, &token), -EOPNOTSUPP, "bpf_token");
+	ok(asked(KWQ_IOC_BPF) && bpf->size == sizeof(*bpf) && !bpf->flags && !bpf->token && !token,
+	   "bpf_token: what it is told");
 	expect(0, 0);
 	is_number(kwq_set_term(q, 80), 0, "set_term");
 	ok(asked(KWQ_IOC_TERM) && term->size == sizeof(*term) && !term->flags && term->until == 80,

@@ -30,14 +30,8 @@
 
 struct kwq_key_queue;
 
-/** define KWQ_POSTED - the result of kwq_add_key() for an add that a worker carries out */
-#define KWQ_POSTED		64
-
 /** define KWQ_POSTED_BYTES_MAX - most bytes of key, group and value together of a posted add */
 #define KWQ_POSTED_BYTES_MAX	8192
-
-/** define KWQ_SET_MAX - most bytes of a value that is a set */
-#define KWQ_SET_MAX		256
 
 /**
  * struct kwq_key_options - options of kwq_add_key()

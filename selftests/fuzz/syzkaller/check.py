@@ -29,11 +29,12 @@ import abi  # noqa: E402
 SYSCALLS = {'__NR_ioctl': '16, 386:54, arm64:29', '__NR_openat': '257, 386:295, arm64:56',
             '__NR_write': '1, 386:4, arm64:64'}
 DIRECTIONS = {0: 'none', 1: 'in', 3: 'inout'}
-# Parts of other constants, and values that the kernel only returns.
-NO_CONSTANTS = {'KWQ_NAME_MAX', 'KWQ_BATCH_MAX', 'KWQ_BOARD_KEY_MAX'}
+# Parts of other constants, arguments of BPF programs, and values that the kernel only returns.
+NO_CONSTANTS = {'KWQ_NAME_MAX', 'KWQ_BATCH_MAX', 'KWQ_BOARD_KEY_MAX', 'KWQ_SET_MAX', 'KWQ_SET_JOINS'}
 ANSWERS = ('KWQ_FEATURE_', 'KWQ_STATE_', 'KWQ_WAS_')
 RESULTS = {'KWQ_ADDED', 'KWQ_COALESCED', 'KWQ_DIRTIED', 'KWQ_WAITING', 'KWQ_DEAD', 'KWQ_DIRTY', 'KWQ_FINISHED',
-           'KWQ_REQUEUED', 'KWQ_STILL_WAITING', 'KWQ_BURIED', 'KWQ_RETURNED', 'KWQ_PRIORITY_NONE', 'KWQ_RESTORED'}
+           'KWQ_REQUEUED', 'KWQ_STILL_WAITING', 'KWQ_BURIED', 'KWQ_RETURNED', 'KWQ_PRIORITY_NONE', 'KWQ_RESTORED',
+           'KWQ_POSTED'}
 
 
 def described_constants(header):

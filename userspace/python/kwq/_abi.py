@@ -179,6 +179,14 @@ CHANGES_NOTES: Final = 1 << 4
 # Flags of KWQ_IOC_TERM.
 TERM_RELATIVE: Final = 1 << 0
 
+# What an add of the kernel returns that a worker carries out soon.
+POSTED: Final = 64
+
+# Most bytes of a value that is a set.
+SET_MAX: Final = 256
+
+SET_JOINS: Final = 1 << 31
+
 # Flags of KWQ_IOC_SYNC.
 SYNC_RELATIVE: Final = 1 << 0
 
@@ -265,6 +273,8 @@ CHANGES_ARGS: Final = Layout("kwq_changes_args", """
     batch.extras:Q batch.keys_len:I batch.nr:I batch.entry_size:I batch.extra_size:I
 """)
 TERM_ARGS: Final = Layout("kwq_term_args", "size:I flags:I until:Q")
+BPF_ARGS: Final = Layout("kwq_bpf_args", "size:I flags:I token:Q")
+BPF_KWQ_OPTIONS: Final = Layout("bpf_kwq_options", "token:Q flags:I priority:i time:Q at_most:Q")
 SYNC_ARGS: Final = Layout("kwq_sync_args", "size:I flags:I deadline:Q resume:Q")
 
 IOC_INFO: Final = request(3, 0x00)
@@ -297,3 +307,4 @@ IOC_FOLLOW: Final = request(3, 0x26)
 IOC_CHANGES: Final = request(3, 0x27)
 IOC_SYNC: Final = request(3, 0x28)
 IOC_TERM: Final = request(1, 0x29)
+IOC_BPF: Final = request(3, 0x2a)

@@ -859,6 +859,17 @@ class Queue:
         """Ends a pause."""
         self._call(abi.IOC_RESUME, bytearray(abi.RESUME_ARGS.pack(abi.RESUME_ARGS.size, 0)))
 
+    def bpf_token(self) -> int:
+        """A random number, by which BPF programs name the queue in bpf_kwq_add() and bpf_kwq_add_value().
+
+        Whoever knows it may add keys, until this handle is closed. All calls return the same number. It raises OSError
+        with EOPNOTSUPP on a kernel that has not what BPF programs need.
+        """
+        args = bytearray(abi.BPF_ARGS.pack(abi.BPF_ARGS.size, 0, 0))
+        self._call(abi.IOC_BPF, args)
+        _, _, token = abi.BPF_ARGS.unpack(args)
+        return int(token)
+
     def set_term(self, seconds: Seconds | None = None, *, at: Seconds | None = None) -> None:
         """Ends all hand-outs after some time, or at a time on the queue's clock, unless it is called again before.
 

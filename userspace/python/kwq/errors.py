@@ -111,7 +111,7 @@ _ERRORS: dict[int, tuple[type[Error], str]] = {
     errno.ENOSPC: (Full, "the queue is full"),
     errno.ENOTEMPTY: (NotEmpty, "the queue has keys"),
     errno.ENOTTY: (NotSupported, "the loaded module lacks this call, or the descriptor is not a queue"),
-    errno.EOPNOTSUPP: (NotSupported, "the queue was created without this feature"),
+    errno.EOPNOTSUPP: (NotSupported, "the queue was created without this feature, or the kernel lacks it"),
     errno.EPERM: (Forbidden, "another handle holds the item, or another user owns the queue"),
     errno.ESHUTDOWN: (ShutDown, "the queue is shut down"),
     errno.ESTALE: (Stale, "the item is not held any more: it is finished, or its lease has expired"),

@@ -778,6 +778,18 @@ class Whole(Base):
         with self.assertRaises(ValueError):
             queue.set_term(1, at=2)
 
+    def test_bpf_token(self):
+        """E1: a handle has one token, which another handle has not"""
+        queue = self.manual()
+        try:
+            token = queue.bpf_token()
+        except OSError as error:
+            if error.errno == errno.EOPNOTSUPP:
+                self.skipTest("this kernel, or the module, has no BTF")
+            raise
+        self.assertEqual(queue.bpf_token(), token)
+        self.assertNotEqual(self.manual().bpf_token(), token)
+
     def test_config(self):
         """L1 to L7: the configuration is set and read"""
         queue = self.queue()
