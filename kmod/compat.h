@@ -131,8 +131,8 @@ static inline u32 kwq_alloc_bulk(struct kmem_cache *cache, gfp_t flags, u32 nr, 
 #define kmem_cache_alloc_bulk	kwq_alloc_bulk_is_to_be_called_instead
 
 /*
- * 6.1 has kfuncs, too. But its verifier lets pointers be NULL, it has no registration for programs of
- * all types, and Debian's headers lack what BTF is made with. No kernel in between was tried.
+ * 6.1 has kfuncs, too. But its verifier lets pointers be NULL, it has no registration for programs
+ * of all types, and Debian's headers lack what BTF is made with. No kernel in between was tried.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
 #define KWQ_HAS_BPF	0

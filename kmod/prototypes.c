@@ -17,6 +17,8 @@
 #include <linux/anon_inodes.h>
 #include <linux/atomic.h>
 #include <linux/bitops.h>
+#include <linux/bpf.h>
+#include <linux/btf.h>
 #include <linux/bug.h>
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -79,6 +81,9 @@
 #define CONDITION(call)									\
 	static_assert(__same_type(call, int) || __same_type(call, long) ||		\
 		      __same_type(call, bool), COMPLAINT(#call))
+
+/* BPF */
+FUNCTION(int, register_btf_kfunc_id_set, (enum bpf_prog_type, const struct btf_kfunc_id_set *));
 
 /* Errors in pointers */
 FUNCTION(void *, ERR_PTR, (long));
@@ -208,6 +213,7 @@ FUNCTION(void, seq_escape_str,
 FUNCTION(bool, cancel_work_sync, (struct work_struct *));
 FUNCTION(bool, flush_work, (struct work_struct *));
 FUNCTION(bool, queue_work, (struct workqueue_struct *, struct work_struct *));
+FUNCTION(bool, queue_rcu_work, (struct workqueue_struct *, struct rcu_work *));
 FUNCTION(unsigned int, work_busy, (struct work_struct *));
 
 /* Parameters of the module */
@@ -283,15 +289,16 @@ static void __maybe_unused values(void)
  * __acquires __aligned __array array_index_nospec clamp_t cmpxchg compat_ptr_ioctl cond_resched
  * container_of container_of_const __counted_by current_fsgid current_fsuid
  * current_user_ns data_race __field free_page guard hash_add hash_for_each
- * hash_for_each_possible hlist_entry hlist_for_each_entry hlist_for_each_entry_safe init_module
+ * hash_for_each_possible hlist_entry hlist_for_each_entry hlist_for_each_entry_rcu
+ * hlist_for_each_entry_safe init_module
  * init_wait init_waitqueue_head
  * likely list_entry list_first_entry
  * list_first_entry_or_null list_for_each_entry list_for_each_entry_reverse list_last_entry
  * list_next_entry llist_for_each_entry_safe lock_map_acquire lock_map_release
- * local_irq_restore local_irq_save lockdep_assert_held lockdep_init_map max max3
+ * local_irq_restore local_irq_save lockdep_assert_held lockdep_init_map lockdep_is_held max max3
  * max_t memcmp memcpy memset might_fault might_sleep min min3 min_t module_exit module_init
  * module_param module_param_cb module_param_named __must_hold offsetof offsetofend
- * poll_to_key preempt_disable_notrace preempt_enable_notrace pr_warn_ratelimited rb_entry
+ * poll_to_key preempt_disable_notrace preempt_enable_notrace pr_info pr_warn_ratelimited rb_entry
  * rb_entry_safe rb_first_cached __releases
  * round_down round_up rounddown __same_type
  * scoped_guard __section __set_current_state set_current_state sizeof_field smp_mb

@@ -6,8 +6,8 @@
  * out. Whoever knows it may add: a program is loaded once and may be run by anybody, so there is no
  * caller whose rights could be checked. The token ends with the last descriptor of that handle.
  *
- * A program may run anywhere, also in an NMI and under kwq's own locks, so the kfuncs do nothing but
- * call kwq_add_key(), which may be called anywhere, too.
+ * A program may run anywhere, also in an NMI and under kwq's own locks, so the kfuncs only call
+ * kwq_add_key(), which may be called anywhere, too.
  */
 #include <linux/bpf.h>
 #include <linux/btf.h>
@@ -72,8 +72,6 @@ static int add_by_token(u64 token, bool is_valid, const void *key, u32 len,
 	return bpf ? kwq_add_key(bpf->keys, key, is_valid ? len : 0, options) : -ENOENT;
 }
 
-__bpf_kfunc_start_defs();
-
 /**
  * bpf_kwq_add() - add a key to a queue (E1)
  * @token: the queue's token, from KWQ_IOC_BPF
@@ -115,8 +113,6 @@ __bpf_kfunc int bpf_kwq_add_value(const struct bpf_kwq_options *options, const v
 
 	return add_by_token(options->token, !(flags & KWQ_ADD_GROUP), key, key__sz, &asked);
 }
-
-__bpf_kfunc_end_defs();
 
 BTF_KFUNCS_START(kfunc_ids)
 BTF_ID_FLAGS(func, bpf_kwq_add, KF_TRUSTED_ARGS)

@@ -7,10 +7,16 @@
 #include <linux/types.h>
 #include "compat.h"
 
+struct bpf_kwq_options;
 struct kwq_bpf;
 struct kwq_keyed;
 
 #if KWQ_HAS_BPF
+/* BPF programs call these two, and nothing else does. */
+int bpf_kwq_add(u64 token, const void *key, u32 key__sz, u64 flags);
+int bpf_kwq_add_value(const struct bpf_kwq_options *options, const void *key, u32 key__sz,
+		      const void *value, u32 value__sz);
+
 int kwq_bpf_register(void);
 void kwq_bpf_unregister(void);
 struct kwq_bpf *kwq_bpf_open(struct kwq_keyed *keyed, u32 rights);

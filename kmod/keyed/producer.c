@@ -55,7 +55,7 @@ VISIBLE_IF_KUNIT struct kwq_record *kwq_record_reserve(struct kwq_key_queue *key
 	u32 padding;
 
 	do {
-		/* Pairs with the release of take_record(). In this order @tail is never beyond @head. */
+		/* Pairs with the release of take_record(). So @tail is never beyond @head. */
 		tail = smp_load_acquire(&keys->tail);
 		head = READ_ONCE(keys->head);
 		left = KWQ_RING_BYTES - head % KWQ_RING_BYTES;

@@ -415,8 +415,8 @@ static void check_calls(struct __test_metadata *_metadata, bpf_fixture *self)
 
 static void set_key(bpf_fixture *self, const char *key)
 {
-	strcpy((char *)self->shared->key, key);
 	self->shared->key_len = strlen(key);
+	memcpy(self->shared->key, key, self->shared->key_len + 1);
 }
 
 /* Waits for a key, and finishes it. */
