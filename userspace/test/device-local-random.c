@@ -728,7 +728,7 @@ static void restart(struct key *key, uint32_t unused)
 static void check_syncs(unsigned int number)
 {
 	bool lacks = lacks_store(NULL, nr_adds);
-	struct kwq_stat stat;
+	struct kwq_stat stat = { .size = sizeof(stat) };
 	struct key *key;
 
 	FOR_EACH(key)

@@ -1019,10 +1019,10 @@ class Queue:
         flags, deadline = 0, abi.NO_DEADLINE
         if timeout is not None:
             flags, deadline = abi.SYNC_RELATIVE, nanoseconds(timeout, "timeout")
-        self._sync(flags, deadline, 0)
+        self._sync(flags, deadline)
 
-    def _sync(self, flags: int, deadline: int, number: int) -> None:
-        self._call(abi.IOC_SYNC, bytearray(abi.SYNC_ARGS.pack(abi.SYNC_ARGS.size, flags, deadline, 0, number, 0)))
+    def _sync(self, flags: int, deadline: int) -> None:
+        self._call(abi.IOC_SYNC, bytearray(abi.SYNC_ARGS.pack(abi.SYNC_ARGS.size, flags, deadline, 0)))
 
     # ---- asyncio ----
 
@@ -1117,13 +1117,16 @@ class Queue:
         loop = asyncio.get_running_loop()
         end = None if span is None else loop.time() + span
         look = _FIRST_LOOK
-        # It waits for no later change.
         number = self.stat().last_change
         while True:
             try:
-                self._sync(0, 0, number)
+                self._sync(0, 0)
                 return
             except TimedOut:
+                stat = self.stat()
+                # It waits for no later change. Those of an outbox only a sync sees.
+                if stat.kept >= number and not stat.has_outbox:
+                    return
                 left = None if end is None else end - loop.time()
                 if left is not None and left <= 0:
                     raise
