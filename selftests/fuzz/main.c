@@ -544,7 +544,7 @@ static void prepare_failures(void)
 	write_text(DEBUGFS "fail_usercopy/verbose", "0");
 }
 
-/* Some requests are granted so seldom that four rounds may not see it. BPF needs a kernel with BPF. */
+/* Some requests are granted so seldom that four rounds may not see it. BPF needs a BPF kernel. */
 static bool all_were_granted(const struct world *w)
 {
 	for (enum kind kind = 0; kind < KINDS; kind++)
