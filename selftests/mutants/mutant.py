@@ -148,7 +148,9 @@ class Mutant:
             suites = re.findall(r'kwq-[a-z-]*', self.finds.pattern)
             return f'{self.suite} {os.path.commonprefix(suites)}*' if suites else self.suite
         if self.suite == 'host':
-            return ' '.join([self.suite, *sorted(set(HOST_PROGRAM.findall(self.finds.pattern)))])
+            # A program that runs once more, with the newest server, is chosen by its name.
+            programs = {name.removesuffix('-new') for name in HOST_PROGRAM.findall(self.finds.pattern)}
+            return ' '.join([self.suite, *sorted(programs)])
         return self.suite
 
     def words(self):
