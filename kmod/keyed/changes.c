@@ -78,6 +78,7 @@ int kwq_keyed_init_changes(struct kwq_keyed *keyed)
 	} while (!changes->id);
 	INIT_LIST_HEAD(&changes->unread);
 	INIT_LIST_HEAD(&changes->told);
+	init_waitqueue_head(&changes->syncers);
 	keyed->changes = changes;
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <linux/list.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/wait.h>
 #include "hold.h"
 
 static bool has_news(const struct kwq_changes *changes, u64 of_queue)
@@ -164,6 +165,7 @@ noinline int kwq_keyed_sync(struct kwq_keyed *keyed, ktime_t deadline, unsigned 
 	struct kwq_queue *queue = &keyed->queue;
 	struct kwq_drainer drainer;
 	unsigned long flags;
+	DEFINE_WAIT(entry);
 	int err = 0;
 	u64 number;
 
@@ -175,11 +177,14 @@ noinline int kwq_keyed_sync(struct kwq_keyed *keyed, ktime_t deadline, unsigned 
 			break;
 		if (kwq_keyed_free_gone_locked(keyed, &flags))
 			continue;
+		/* A drainer as well, for the advances of a manual clock. */
+		prepare_to_wait(&changes->syncers, &entry, state);
 		kwq_join_drainers_locked(queue, &drainer, state);
 		kwq_keyed_unlock(keyed, flags);
 		kwq_sleep_until(queue, deadline);
 		spin_lock_irqsave(&queue->lock, flags);
 		kwq_leave_drainers_locked(queue, &drainer);
+		finish_wait(&changes->syncers, &entry);
 	}
 	kwq_keyed_unlock(keyed, flags);
 	return err;
@@ -246,7 +251,7 @@ int kwq_begin_reading(struct kwq_handle *handle, u64 after, u64 kept, bool wants
 	changes->wants_getters = wants_getters;
 	if (kept > changes->kept) {
 		changes->kept = kept;
-		kwq_wake_drainers_locked(&keyed->queue);
+		wake_up_all(&changes->syncers);
 	}
 	for (;;) {
 		more = forget_read_locked(keyed, after);

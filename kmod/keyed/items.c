@@ -632,9 +632,10 @@ static void discard_old_ones(struct kwq_keyed *keyed, ktime_t now)
 
 static noinline void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
 {
+	/* One that was remembered has some if it was restored with them. */
+	drop_extras(keyed, ki);
 	if (ki->is_remembered)
 		return;
-	drop_extras(keyed, ki);
 	list_add_tail(&ki->remembered, &keyed->remembered);
 	keyed->nr_remembered++;
 	keyed->bytes_remembered += kwq_item_bytes(keyed, ki->key_len);
@@ -801,10 +802,8 @@ static noinline void pay_and_unlock(struct kwq_keyed *keyed, unsigned long flags
 	if (keyed->owes & KWQ_OWES_ROOM)
 		tell_room(keyed);
 	/* This wakes the first one that finds room: see room.c. */
-	if (kwq_keyed_may_tell_adders(keyed)) {
-		keyed->adders_may_fit = false;
-		wake_up(&keyed->adders);
-	}
+	if (kwq_keyed_may_tell_adders(keyed))
+		kwq_tell_adders_locked(keyed);
 	keyed->gone_memory = NULL;
 	if (keyed->owes & KWQ_OWES_LOSSES)
 		kwq_tell_pollers_locked(&keyed->queue, EPOLLPRI);

@@ -254,6 +254,7 @@ struct kwq_limits {
  * @nr_unread: number of items in both lists
  * @follower: the handle that follows, or NULL
  * @reader: the task that waits for changes, or NULL
+ * @syncers: tasks that wait until changes are kept
  * @is_reading: a call of the follower is under way
  * @is_polled: a poller has to be told of the next change
  * @wants_getters: the follower has to be told of getters that wait
@@ -274,6 +275,7 @@ struct kwq_changes {
 	u64 nr_unread;
 	struct kwq_handle *follower;
 	struct task_struct *reader;
+	wait_queue_head_t syncers;
 	bool is_reading;
 	bool is_polled;
 	bool wants_getters;
@@ -303,7 +305,10 @@ struct kwq_changes {
  * @has_older_dead: L: a restored dead item may be older than those before it (U8)
  * @owes: L: KWQ_OWES_* bits, for the next unlock
  * @adders: adds that wait for room, each of them exclusive; used with the lock held
- * @adders_may_fit: L: one of @adders may find room now
+ * @nr_adders: L: number of @adders
+ * @adders_to_ask: L: how many of @adders, the first ones, may fit since there was room
+ * @adders_asked: L: how many of these this hold has looked at
+ * @adders_may_fit: L: any of @adders may find room now
  * @refused: adds of drivers that were refused (K12). An NMI may count one, so it is no atomic64_t,
  *	which is a spinlock on some machines
  * @board: L: the board; NULL before a program asks for it; constant after that, and then also read
@@ -357,6 +362,9 @@ struct kwq_keyed {
 	struct list_head leases;
 	ktime_t term;
 	wait_queue_head_t adders;
+	u32 nr_adders;
+	u32 adders_to_ask;
+	u32 adders_asked;
 	atomic_long_t refused;
 	struct kwq_keyed_board *board;
 	struct kwq_changes *changes;
@@ -891,6 +899,7 @@ int kwq_stock_fill_or_wait(struct kwq_stock *stock, struct kwq_keyed *keyed,
 			   struct kwq_room_wait *wait);
 void kwq_keyed_end_away(struct kwq_keyed *keyed);
 void kwq_leave_room_locked(struct kwq_keyed *keyed, struct kwq_room_wait *wait);
+void kwq_tell_adders_locked(struct kwq_keyed *keyed);
 
 /* board.c */
 
@@ -1007,7 +1016,7 @@ static inline bool kwq_keyed_has_gone(const struct kwq_keyed *keyed)
  */
 static inline bool kwq_keyed_may_tell_adders(const struct kwq_keyed *keyed)
 {
-	return keyed->owes & KWQ_OWES_ADDERS && keyed->adders_may_fit;
+	return keyed->owes & KWQ_OWES_ADDERS && (keyed->adders_may_fit || keyed->adders_to_ask);
 }
 
 /**

@@ -10,6 +10,8 @@
  * hold wakes at most one adder, and no room is left while an adder sleeps that would fit:
  *
  *   - An adder joins in the hold in which it was refused. So the hold that makes room sees it.
+ *   - A hold looks at KWQ_ITEMS_PER_HOLD adders at most (O8). If none of these fits, they go behind
+ *     the others, and the next hold goes on; a worker sees to it that there is one.
  *   - A woken adder may have nothing to add any more, because of a signal or its deadline. It takes
  *     the lock in any case, and so the next one is woken.
  *   - If it needs memory first, the room stays its own until it has tried: see @was_told.
@@ -63,6 +65,20 @@ bool kwq_keyed_may_find_room(const struct kwq_stock *stock, int result)
 }
 
 /*
+ * The adders up to @last do not fit. Returns 0 to look at the next one, or -1 to end the walk, as
+ * __wake_up() has it. If this hold has looked at as many as it may, they go behind the others.
+ */
+static int go_on(struct kwq_keyed *keyed, struct wait_queue_entry *last)
+{
+	if (!--keyed->adders_to_ask)
+		return -1;
+	if (++keyed->adders_asked < KWQ_ITEMS_PER_HOLD)
+		return 0;
+	list_bulk_move_tail(&keyed->adders.head, keyed->adders.head.next, &last->entry);
+	return -1;
+}
+
+/*
  * Called under the lock of the queue. @key is NULL for room, or a queue that was shut down and
  * whose outbox this is.
  */
@@ -70,13 +86,33 @@ static int wake_adder(struct wait_queue_entry *entry, unsigned int mode, int fla
 {
 	struct kwq_adder *adder = container_of(entry, struct kwq_adder, entry);
 
-	if (key ? key != adder->front :
-	    !kwq_keyed_fits_locked(adder->keyed, adder->key, adder->extras))
+	if (key && key != adder->front)
 		return 0;
+	if (!key && !kwq_keyed_fits_locked(adder->keyed, adder->key, adder->extras))
+		return go_on(adder->keyed, entry);
 	/* Also if something else has woken its task already, which looks whether it was told. */
 	list_del_init(&entry->entry);
+	adder->keyed->nr_adders--;
+	adder->keyed->adders_to_ask = 0;
 	default_wake_function(entry, mode, flags, key);
 	return 1;
+}
+
+/**
+ * kwq_tell_adders_locked() - wake the first add that waits and fits
+ * @keyed: the queue; its lock held
+ *
+ * If this hold may not look at all of them, a worker goes on.
+ */
+void kwq_tell_adders_locked(struct kwq_keyed *keyed)
+{
+	if (keyed->adders_may_fit)
+		keyed->adders_to_ask = keyed->nr_adders;
+	keyed->adders_may_fit = false;
+	keyed->adders_asked = 0;
+	wake_up(&keyed->adders);
+	if (keyed->adders_to_ask && !keyed->ending)
+		kwq_keyed_work_async(keyed);
 }
 
 /**
@@ -157,6 +193,7 @@ int kwq_keyed_wait_for_room_locked(struct kwq_keyed *keyed, const struct kwq_key
 	init_wait(&adder.entry);
 	adder.entry.func = wake_adder;
 	prepare_to_wait_exclusive(&keyed->adders, &adder.entry, TASK_INTERRUPTIBLE);
+	keyed->nr_adders++;
 	keyed->owes |= KWQ_OWES_ADDERS;
 	do {
 		err = kwq_why_not_wait_locked(queue, &wait->patience);
@@ -170,10 +207,13 @@ int kwq_keyed_wait_for_room_locked(struct kwq_keyed *keyed, const struct kwq_key
 	} while (!list_empty(&adder.entry.entry) && !queue->core.shut_down);
 
 	wait->was_told = list_empty(&adder.entry.entry);
+	if (!wait->was_told)
+		keyed->nr_adders--;
 	finish_wait(&keyed->adders, &adder.entry);
-	/* Needs no barrier: adders join under the queue's lock. */
-	if (!waitqueue_active(&keyed->adders))
+	if (!keyed->nr_adders) {
 		keyed->owes &= ~KWQ_OWES_ADDERS;
+		keyed->adders_to_ask = 0;
+	}
 	if (err)
 		kwq_leave_room_locked(keyed, wait);
 	return err;

@@ -1175,6 +1175,28 @@ static void all_syncers_are_woken(struct kunit *test)
 		end_syncer(test, &syncers[i], 0);
 }
 
+/* O8: the others that sleep in the queue, adds that wait for room above all, are not woken for it. */
+static void kept_changes_wake_syncers_only(struct kunit *test)
+{
+	struct changes_test *t = test->priv;
+	struct kwq_drainer other;
+	struct syncer s;
+	unsigned long flags;
+
+	add(t, "a");
+	start_syncer(test, &s, KTIME_MAX, TASK_KILLABLE);
+	spin_lock_irqsave(&t->keyed->queue.lock, flags);
+	kwq_join_drainers_locked(&t->keyed->queue, &other, TASK_RUNNING);
+	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
+	read_all(t);
+	KUNIT_EXPECT_EQ(test, read_after(t, 1, 1, 4), 0);
+	end_syncer(test, &s, 0);
+	spin_lock_irqsave(&t->keyed->queue.lock, flags);
+	KUNIT_EXPECT_FALSE(test, hlist_unhashed(&other.link));
+	kwq_leave_drainers_locked(&t->keyed->queue, &other);
+	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
+}
+
 static void sync_ends_by_its_deadline_or_a_signal(struct kunit *test)
 {
 	struct changes_test *t = test->priv;
@@ -1417,6 +1439,7 @@ static struct kunit_case following_cases[] = {
 	KUNIT_CASE(sync_waits_until_its_changes_are_kept),
 	KUNIT_CASE(sync_of_kept_changes_returns_at_once),
 	KUNIT_CASE(all_syncers_are_woken),
+	KUNIT_CASE(kept_changes_wake_syncers_only),
 	KUNIT_CASE(sync_ends_by_its_deadline_or_a_signal),
 	KUNIT_CASE(follower_does_not_wait_for_itself),
 	KUNIT_CASE(wait_of_an_add_lets_the_machine_suspend),

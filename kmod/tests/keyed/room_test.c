@@ -9,6 +9,7 @@
 #include "tests/thread.h"
 
 #define NR_ADDERS	17
+#define MOST_ADDERS	(KWQ_ITEMS_PER_HOLD + 6)
 
 /* A thread that adds, and waits for room. */
 struct adder {
@@ -23,7 +24,7 @@ struct adder {
 struct room_test {
 	struct kwq_keyed *keyed;
 	struct kwq_handle *handle;
-	struct adder adders[NR_ADDERS];
+	struct adder adders[MOST_ADDERS];
 };
 
 static int room_test_init(struct kunit *test)
@@ -262,6 +263,50 @@ static void short_key_goes_before_a_long_one(struct kunit *test)
 	keyed->limits.max_bytes *= 2;
 	make_room(keyed);
 	expect_end(test, first, KWQ_ADDED);
+	expect_nobody_waits(test);
+}
+
+/*
+ * O8: a hold looks at no more adders than it may, and a worker at the others. The only one that fits
+ * is the last one.
+ */
+static void hold_looks_at_some_adders(struct kunit *test)
+{
+	struct room_test *t = test->priv;
+	struct kwq_keyed *keyed = t->keyed;
+	u32 waiting, asked, left;
+	unsigned long flags;
+	int i;
+
+	keyed->limits.max_items = 100;
+	keyed->limits.max_bytes = kwq_item_bytes(keyed, 900);
+	while (add_byte(keyed, keyed->nr_items + MOST_ADDERS) == KWQ_ADDED)
+		;
+	for (i = 0; i < MOST_ADDERS - 1; i++)
+		start(test, i, i, 1000, KTIME_MAX);
+	start(test, i, i, 1, KTIME_MAX);
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	keyed->limits.max_bytes += kwq_item_bytes(keyed, 1);
+	keyed->adders_may_fit = true;
+	kwq_tell_adders_locked(keyed);
+	waiting = keyed->nr_adders;
+	asked = keyed->adders_asked;
+	left = keyed->adders_to_ask;
+	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+	KUNIT_EXPECT_EQ(test, waiting, MOST_ADDERS);
+	KUNIT_EXPECT_EQ(test, asked, KWQ_ITEMS_PER_HOLD);
+	KUNIT_EXPECT_EQ(test, left, MOST_ADDERS - KWQ_ITEMS_PER_HOLD);
+	expect_end(test, &t->adders[i], KWQ_ADDED);
+	/* It passed on that there may be room, so the others were looked at once more. */
+	flush_workqueue(kwq_free_wq);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(keyed->nr_adders), MOST_ADDERS - 1);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(keyed->adders_to_ask), 0);
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	keyed->limits.max_bytes = U32_MAX;
+	keyed->adders_may_fit = true;
+	kwq_keyed_unlock(keyed, flags);
+	while (i--)
+		expect_end(test, &t->adders[i], KWQ_ADDED);
 	expect_nobody_waits(test);
 }
 
@@ -735,6 +780,7 @@ static struct kunit_case room_test_cases[] = {
 	KUNIT_CASE(adders_go_on_in_order),
 	KUNIT_CASE(hold_tells_one),
 	KUNIT_CASE(short_key_goes_before_a_long_one),
+	KUNIT_CASE(hold_looks_at_some_adders),
 	KUNIT_CASE(key_comes_another_way),
 	KUNIT_CASE(key_comes_in_the_same_hold),
 	KUNIT_CASE(awake_adder_is_told),

@@ -892,7 +892,7 @@ static void note_needs_room(struct kunit *test)
 static int restore_with(struct values_test *t, const char *name, u32 state, const char *value,
 			const char *note)
 {
-	const struct kwq_restored restored = { .state = state };
+	const struct kwq_restored restored = { .state = state, .requeues = state ? 0 : 3 };
 	struct kwq_key key = key_of(name);
 	struct kwq_extras extras = { .flags = KWQ_ADD_VALUE | KWQ_ADD_NOTE };
 	struct kwq_stock stock = {};
@@ -916,6 +916,19 @@ static int restore_with(struct values_test *t, const char *name, u32 state, cons
 	kvfree(extras.value);
 	kvfree(extras.note);
 	return ret;
+}
+
+/* Q18, U8: a key that is only remembered has no value, however often it is put back. */
+static void remembered_key_has_no_value(struct kunit *test)
+{
+	struct values_test *t = test->priv;
+
+	KUNIT_EXPECT_EQ(test, restore_with(t, "a", 0, "v", "why"), KWQ_RESTORED);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_values, 0);
+	KUNIT_EXPECT_EQ(test, restore_with(t, "a", 0, "v", "why"), KWQ_RESTORED);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_values, 0);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 1);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, t->keyed->bytes_remembered);
 }
 
 /* U8: a note comes back with its item. An item that is there keeps its own. */
@@ -962,6 +975,7 @@ static struct kunit_case values_test_cases[] = {
 	KUNIT_CASE(note_ends_with_its_item),
 	KUNIT_CASE(note_extends_the_lease),
 	KUNIT_CASE(note_needs_room),
+	KUNIT_CASE(remembered_key_has_no_value),
 	KUNIT_CASE(note_is_put_back),
 	{}
 };
