@@ -29,6 +29,7 @@
 
 /**
  * struct chunk - the kernel's buffer for a part of a batch
+ * @calls: the quota that pays for @mem
  * @entries: entries or items
  * @results: their results
  * @hashes: hashes of their keys
@@ -39,6 +40,7 @@
  * @size: bytes of @mem
  */
 struct chunk {
+	struct kwq_quota *calls;
 	void *entries;
 	s32 *results;
 	u32 *hashes;
@@ -56,17 +58,27 @@ struct chunk {
 static int chunk_alloc(struct chunk *chunk, u32 size, const struct kwq_handle *handle, bool adds)
 {
 	u32 bytes = kwq_bytes_of_kmalloc(size);
+	struct kwq_quota *calls = kwq_calls_get(handle);
+	int err = -ENOMEM;
 
-	if (!adds)
-		kwq_quota_charge_anyway(handle->quota, bytes);
-	else if (!kwq_quota_charge(handle->quota, bytes))
-		return -EDQUOT;
+	chunk->mem = NULL;
+	if (IS_ERR(calls))
+		return PTR_ERR(calls);
+	if (!adds) {
+		kwq_quota_charge_anyway(calls, bytes);
+	} else if (!kwq_quota_charge(calls, bytes)) {
+		err = -EDQUOT;
+		goto put;
+	}
+	chunk->calls = calls;
 	chunk->size = size;
 	chunk->mem = kmalloc(size, GFP_KERNEL_ACCOUNT);
 	if (chunk->mem)
 		return 0;
-	kwq_quota_uncharge(handle->quota, bytes);
-	return -ENOMEM;
+	kwq_quota_uncharge(calls, bytes);
+put:
+	kwq_calls_put(handle, calls);
+	return err;
 }
 
 static int chunk_init(struct chunk *chunk, const struct kwq_batch *batch, u32 max_entries,
@@ -96,7 +108,8 @@ static __always_inline void chunk_free(struct chunk *chunk, const struct kwq_han
 	if (!chunk->mem)
 		return;
 	kfree(chunk->mem);
-	kwq_quota_uncharge(handle->quota, kwq_bytes_of_kmalloc(chunk->size));
+	kwq_quota_uncharge(chunk->calls, kwq_bytes_of_kmalloc(chunk->size));
+	kwq_calls_put(handle, chunk->calls);
 }
 
 /**
@@ -700,7 +713,7 @@ static __always_inline int copy_got_out(struct kwq_handle *handle, const struct 
 	      kwq_copy_to_user(keys, buffer->keys, len);
 	if (more) {
 		err = err ?: kwq_more_copy_out(more, batch, at->taken, keys + len);
-		kwq_more_end(more, handle);
+		kwq_more_end(more);
 	}
 	if (err) {
 		kwq_handle_unget(handle, buffer->got, nr);
@@ -750,6 +763,9 @@ static noinline int get_with_extras(struct kwq_handle *handle, const struct kwq_
 	struct cursor at = {};
 	int err;
 
+	more.calls = kwq_calls_get(handle);
+	if (IS_ERR(more.calls))
+		return PTR_ERR(more.calls);
 	chunk_init_single(&chunk, &single);
 	do {
 		err = get_some(handle, batch, &at, &chunk, 1, &more,
@@ -757,6 +773,7 @@ static noinline int get_with_extras(struct kwq_handle *handle, const struct kwq_
 		cond_resched();
 	} while (!err && at.taken < batch->nr && !fatal_signal_pending(current));
 	chunk_free(&chunk, handle);
+	kwq_calls_put(handle, more.calls);
 	return at.taken ?: err;
 }
 
@@ -905,7 +922,7 @@ int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batc
 		return ret;
 	if (request->slots) {
 		most = min_t(u32, most, VALUES_PER_HOLD);
-		if (!kwq_quota_charge(handle->quota, VALUE_BYTES_PER_HOLD)) {
+		if (!kwq_quota_charge(chunk.calls, VALUE_BYTES_PER_HOLD)) {
 			chunk_free(&chunk, handle);
 			return -EDQUOT;
 		}
@@ -925,7 +942,7 @@ int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batc
 		cond_resched();
 	} while (!ret && request->at && at.taken < batch->nr && ++holds < HOLDS_PER_LIST);
 	if (request->slots)
-		kwq_quota_uncharge(handle->quota, VALUE_BYTES_PER_HOLD);
+		kwq_quota_uncharge(chunk.calls, VALUE_BYTES_PER_HOLD);
 	chunk_free(&chunk, handle);
 	/* Items that did not fit are for the next call. */
 	if (ret && !(at.taken && ret == -EMSGSIZE))

@@ -154,12 +154,14 @@ int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batc
  * @extras: what it brings. The value and the note, if they are left, and @value_bytes need
  *	kwq_extra_end()
  * @value_bytes: bytes of both that are charged as memory of the call
+ * @calls: the quota that is charged, unless @value_bytes is 0
  * @group: the name of its group
  */
 struct kwq_extra_in {
 	struct kwq_add_extra extra;
 	struct kwq_extras extras;
 	u32 value_bytes;
+	struct kwq_quota *calls;
 	u8 group[KWQ_GROUP_MAX];
 };
 
@@ -168,6 +170,6 @@ int kwq_extra_copy_in(struct kwq_extra_in *in, const struct kwq_handle *handle,
 void kwq_extra_end(struct kwq_extra_in *in, const struct kwq_handle *handle);
 int kwq_more_copy_out(const struct kwq_got_more *more, const struct kwq_batch *batch, u32 i,
 		      void __user *to);
-void kwq_more_end(const struct kwq_got_more *more, const struct kwq_handle *handle);
+void kwq_more_end(const struct kwq_got_more *more);
 
 #endif /* KWQ_BATCH_H */

@@ -935,10 +935,13 @@ static int list_key(struct kwq_handle *handle, const struct kwq_list_items_args 
 {
 	struct kwq_key key = { .len = arg->key_len };
 	u32 counted = kwq_bytes_of_kmalloc(arg->key_len);
+	struct kwq_quota *calls = kwq_calls_get(handle);
 	int ret = -ENOMEM;
 	void *bytes;
 
-	kwq_quota_charge_anyway(handle->quota, counted);
+	if (IS_ERR(calls))
+		return PTR_ERR(calls);
+	kwq_quota_charge_anyway(calls, counted);
 	bytes = kmalloc(arg->key_len, GFP_KERNEL_ACCOUNT);
 	if (bytes)
 		ret = kwq_copy_from_user(bytes, u64_to_user_ptr(arg->key), arg->key_len);
@@ -949,7 +952,8 @@ static int list_key(struct kwq_handle *handle, const struct kwq_list_items_args 
 		ret = kwq_batch_list_items(handle, &arg->batch, request);
 	}
 	kfree(bytes);
-	kwq_quota_uncharge(handle->quota, counted);
+	kwq_quota_uncharge(calls, counted);
+	kwq_calls_put(handle, calls);
 	return ret;
 }
 

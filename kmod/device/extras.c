@@ -54,6 +54,7 @@ static int copy_group_in(struct kwq_extra_in *in)
 static int copy_value_in(struct kwq_extra_in *in, struct kwq_value **value, u64 from, u32 len,
 			 const struct kwq_handle *handle, s32 *result)
 {
+	struct kwq_quota *calls;
 	u32 bytes;
 
 	if (!len || *result)
@@ -64,10 +65,18 @@ static int copy_value_in(struct kwq_extra_in *in, struct kwq_value **value, u64 
 		return 0;
 	}
 	bytes = kwq_value_bytes(*value);
-	if (!kwq_quota_charge(handle->quota, bytes)) {
+	calls = in->value_bytes ? in->calls : kwq_calls_get(handle);
+	if (IS_ERR(calls)) {
+		*result = PTR_ERR(calls);
+		return 0;
+	}
+	if (!kwq_quota_charge(calls, bytes)) {
+		if (!in->value_bytes)
+			kwq_calls_put(handle, calls);
 		*result = -EDQUOT;
 		return 0;
 	}
+	in->calls = calls;
 	in->value_bytes += bytes;
 	return copy_from_user((*value)->bytes, u64_to_user_ptr(from), len) ? -EFAULT : 0;
 }
@@ -115,8 +124,10 @@ void kwq_extra_end(struct kwq_extra_in *in, const struct kwq_handle *handle)
 {
 	kvfree(in->extras.value);
 	kvfree(in->extras.note);
-	if (in->value_bytes)
-		kwq_quota_uncharge(handle->quota, in->value_bytes);
+	if (in->value_bytes) {
+		kwq_quota_uncharge(in->calls, in->value_bytes);
+		kwq_calls_put(handle, in->calls);
+	}
 	in->extras.value = NULL;
 	in->extras.note = NULL;
 	in->value_bytes = 0;
@@ -152,9 +163,8 @@ int kwq_more_copy_out(const struct kwq_got_more *more, const struct kwq_batch *b
 /**
  * kwq_more_end() - give back the value that came with an item
  * @more: what came with it
- * @handle: the handle
  */
-void kwq_more_end(const struct kwq_got_more *more, const struct kwq_handle *handle)
+void kwq_more_end(const struct kwq_got_more *more)
 {
 	u32 bytes;
 
@@ -162,5 +172,5 @@ void kwq_more_end(const struct kwq_got_more *more, const struct kwq_handle *hand
 		return;
 	bytes = kwq_value_bytes(more->value);
 	kwq_value_put(more->value);
-	kwq_quota_uncharge(handle->quota, bytes);
+	kwq_quota_uncharge(more->calls, bytes);
 }

@@ -114,6 +114,40 @@ void kwq_handle_close(struct kwq_handle *handle)
 }
 
 /**
+ * kwq_calls_get() - the quota that pays for memory of a call (O9)
+ * @handle: the handle of the call
+ *
+ * That is the caller's. It is another one than that of the handle's opener if the descriptor was
+ * passed on: then neither can the caller use up what the opener has, nor is it exempt because the
+ * opener was.
+ *
+ * Context: process; may sleep.
+ * Return: the quota, for kwq_calls_put(); or ERR_PTR(-ENOMEM).
+ */
+struct kwq_quota *kwq_calls_get(const struct kwq_handle *handle)
+{
+	struct kwq_quota *quota = handle->quota;
+
+	if (likely(quota->ns == current_user_ns() && uid_eq(quota->user, current_fsuid()) &&
+		   (quota->kind == KWQ_QUOTA_CALLS ||
+		    kwq_quota_kind_for(KWQ_QUOTA_CALLS) == quota->kind)))
+		return quota;
+	return kwq_quota_get(current_user_ns(), current_fsuid(),
+			     kwq_quota_kind_for(KWQ_QUOTA_CALLS));
+}
+
+/**
+ * kwq_calls_put() - the end of a call that had memory
+ * @handle: the handle of the call
+ * @quota: the quota that kwq_calls_get() returned, or its error
+ */
+void kwq_calls_put(const struct kwq_handle *handle, struct kwq_quota *quota)
+{
+	if (!IS_ERR(quota) && quota != handle->quota)
+		kwq_quota_put(quota);
+}
+
+/**
  * kwq_handle_for_adds() - the handle that an add, a forget or a query of the requeues concerns
  * @handle: the handle of the request
  *
@@ -201,7 +235,7 @@ static noinline int get_more(const struct kwq_handle *handle, struct kwq_keyed_i
 	/* A longer buffer has room for every key and group. */
 	if (ki->key_len + more->group_len > buffer->max_key_bytes)
 		return -EMSGSIZE;
-	if (value && !kwq_quota_charge(handle->quota, kwq_value_bytes(value)))
+	if (value && !kwq_quota_charge(more->calls, kwq_value_bytes(value)))
 		return -EDQUOT;
 	if (kg)
 		memcpy(buffer->keys + ki->key_len, kg->name, kg->len);

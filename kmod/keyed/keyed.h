@@ -419,7 +419,8 @@ struct kwq_keyed {
  * @outbox: a handle of the queue's outbox, with the rights of the descriptor that gave it; NULL
  *	without an outbox; constant
  * @front: if this is a handle of an outbox, the queue whose adds go through it; else NULL; constant
- * @quota: quota of who opened it, which pays for memory of its calls; with a reference; constant
+ * @quota: quota of who opened it, which pays for the memory of his calls: see kwq_calls_get(); with a
+ *	reference; constant
  * @bpf: the token for BPF programs; NULL before a program asks for it; constant after that
  * @rights: KWQ_RIGHT_* bits; constant
  * @has_lost: an item was taken from the handle, and it has not extended its leases since
@@ -1053,8 +1054,10 @@ static inline struct kwq_keyed_item *kwq_keyed_item_of(struct kwq_item *item)
  * @value: out: the value, with a reference; NULL for none
  * @token: out: the token; 0 for none
  * @lacking: out: the bytes of all of these of the first key, also after -EMSGSIZE
+ * @calls: the quota that pays for @value while it is copied: see kwq_calls_get()
  */
 struct kwq_got_more {
+	struct kwq_quota *calls;
 	u32 max_bytes;
 	u32 group_len;
 	struct kwq_value *value;
@@ -1101,6 +1104,8 @@ static inline bool kwq_wants_more_room(const struct kwq_got_buffer *buffer, int 
 struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights);
 void kwq_handle_close(struct kwq_handle *handle);
 void kwq_handle_flush(struct kwq_handle *handle);
+struct kwq_quota *kwq_calls_get(const struct kwq_handle *handle);
+void kwq_calls_put(const struct kwq_handle *handle, struct kwq_quota *quota);
 struct kwq_handle *kwq_handle_for_adds(struct kwq_handle *handle);
 
 /**

@@ -9,8 +9,8 @@
  * above, and so on up to the initial namespace. So a user with a range of subordinate uids
  * gets no more than any other user. The machine's counter is above all of them.
  *
- * A user has a quota of each kind. A queue created with CAP_SYS_RESOURCE, and a call with a
- * descriptor that was, is exempt. It counts in a quota without limits, so that it can be shown, but
+ * A user has a quota of each kind. A queue created with CAP_SYS_RESOURCE, and a call of who has it,
+ * is exempt. It counts in a quota without limits, so that it can be shown, but
  * it uses up nobody's share. Otherwise a container would compete with root, who often owns its
  * namespace. Memory of calls counts apart from that of queues: see kwq_quota_charge().
  *

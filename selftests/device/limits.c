@@ -243,6 +243,7 @@ static void become(uid_t uid)
 
 struct quota {
 	int dev;
+	int fd;
 	int max;
 	const char *name;
 };
@@ -470,6 +471,45 @@ static int peer_waits_with_much(struct peer *parent, void *arg)
 	REQUIRE(info_of(quota->dev).user_bytes < FEW_BYTES / 2);
 	(void)parent;
 	return 0;
+}
+
+static int peer_waits_by_a_passed_descriptor(struct peer *parent, void *arg)
+{
+	const struct quota *quota = arg;
+	static char key[KWQ_KEY_MAX];
+	__u64 before;
+	struct sleeper s;
+
+	become(USER);
+	/* The test looks at its own threads in /proc. */
+	REQUIRE(!prctl(PR_SET_DUMPABLE, 1));
+	before = info_of(quota->dev).user_bytes;
+	memset(key, 'k', sizeof(key));
+	s = (struct sleeper){ .call = call_add_long, .fd = quota->fd, .arg = key };
+	sleeper_start(&s);
+	wait_until_asleep(s.tid, __NR_ioctl, KWQ_IOC_ADD);
+	say(parent, info_of(quota->dev).user_bytes >= before + 4096);
+	REQUIRE(sleeper_join(&s) == -ESHUTDOWN);
+	REQUIRE(info_of(quota->dev).user_bytes == before);
+	return 0;
+}
+
+/* O9: who waits with a descriptor that was passed on uses up his own quota, not its opener's. */
+TEST_F(quota, passed_descriptor)
+{
+	int q = new_queue_with(self->dev, CLOCK_MONOTONIC, 1, NULL);
+	struct quota quota = { .dev = self->dev, .fd = q };
+	struct peer child;
+	__u64 before;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "full"));
+	before = info_of(self->dev).user_bytes;
+	start_peer(&child, peer_waits_by_a_passed_descriptor, &quota);
+	EXPECT_EQ(1, hear(&child));
+	EXPECT_EQ(before, info_of(self->dev).user_bytes);
+	ASSERT_EQ(0, q_shut_down(q));
+	EXPECT_EQ(0, end_of_peer(&child));
+	close(q);
 }
 
 /* O9: adds that wait have a limit of their own, so that they cannot take the room of items. */

@@ -525,7 +525,7 @@ struct kwq_batch {
  * Errors, with nothing changed: ENOMEM, and
  *
  * - EBADF: the descriptor lacks the right
- * - EDQUOT: adds, and calls of the user that opened the descriptor have too much memory
+ * - EDQUOT: adds, and calls of the caller's user have too much memory
  * - EFAULT: the first entries could not be read, or their results not be written
  * - EMSGSIZE: the batch has more than KWQ_BATCH_MAX entries
  */
@@ -940,8 +940,8 @@ struct kwq_listed {
  * Errors: ENOMEM, and
  *
  * - EBADF: the descriptor lacks the right to read
- * - EDQUOT: VALUES or NOTES, and other calls of the user that opened the descriptor copy too many
- *   values or wait with too much memory
+ * - EDQUOT: VALUES or NOTES, and other calls of the caller's user copy too many values or wait with
+ *   too much memory
  * - EINTR: the caller is being killed
  * - EINVAL: also an empty key
  * - EMSGSIZE: the first key, with its group, value and note, does not fit, @key is too long, or
@@ -1101,8 +1101,8 @@ struct kwq_got_extra {
  * Return: the number of items fetched.
  * Errors: EINTR, ETIMEDOUT, those of &struct kwq_batch_args, and
  *
- * - EDQUOT: with extras, and other calls of the user that opened the descriptor copy too many
- *   values or wait with too much memory
+ * - EDQUOT: with extras, and other calls of the caller's user copy too many values or wait with too
+ *   much memory
  * - EAGAIN: nothing is ready, and the call must not wait
  * - EMSGSIZE: the first key, with its group and value if extras are wanted, does not fit; or a
  *   batch has more than KWQ_BATCH_MAX entries

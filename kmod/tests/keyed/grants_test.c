@@ -119,6 +119,7 @@ static int get(struct grants_test *t)
 		.max_key_bytes = sizeof(t->key),
 	};
 
+	t->more.calls = t->x->quota;
 	t->more.max_bytes = sizeof(t->key);
 	return kwq_handle_get(t->x, &buffer, &at_once);
 }

@@ -110,7 +110,7 @@ struct got {
 static int get(struct kwq_handle *handle, struct got *got)
 {
 	static const struct kwq_patience at_once = { .nonblock = true };
-	struct kwq_got_more more = { .max_bytes = 64 };
+	struct kwq_got_more more = { .calls = handle->quota, .max_bytes = 64 };
 	struct kwq_got item;
 	u8 bytes[64];
 	struct kwq_got_buffer buffer = {
@@ -471,7 +471,7 @@ static void get_needs_room_for_the_group(struct kunit *test)
 {
 	static const struct kwq_patience at_once = { .nonblock = true };
 	struct groups_test *t = test->priv;
-	struct kwq_got_more more = { .max_bytes = 6 };
+	struct kwq_got_more more = { .calls = t->x->quota, .max_bytes = 6 };
 	struct kwq_got item;
 	u8 bytes[8];
 	struct kwq_got_buffer buffer = {

@@ -106,7 +106,7 @@ static int get(struct producer_test *t)
 	};
 
 	memset(t->key, 0, sizeof(t->key));
-	t->more = (struct kwq_got_more){ .max_bytes = U32_MAX };
+	t->more = (struct kwq_got_more){ .calls = t->handle->quota, .max_bytes = U32_MAX };
 	return kwq_handle_get(t->handle, &buffer, &at_once);
 }
 

@@ -507,6 +507,48 @@ static void read_quota(void *data)
 	kwq_quota_read(data);
 }
 
+struct call {
+	const struct kwq_handle *handle;
+	struct kwq_quota *quota;
+};
+
+static void begin_call(void *data)
+{
+	struct call *call = data;
+
+	call->quota = kwq_calls_get(call->handle);
+}
+
+/* O9: a descriptor that was passed on has calls of both users, and each pays for his own. */
+static void each_user_pays_for_his_calls(struct kunit *test)
+{
+	static const struct kwq_limits limits = { 10, U32_MAX };
+	struct kwq_keyed *keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &limits);
+	struct kwq_handle *handle;
+	struct call call;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(keyed));
+	handle = kwq_handle_open(keyed, KWQ_RIGHT_WRITE);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(handle));
+	call.handle = handle;
+	begin_call(&call);
+	KUNIT_EXPECT_PTR_EQ(test, call.quota, handle->quota);
+	KUNIT_EXPECT_EQ(test, call.quota->kind, KWQ_QUOTA_EXEMPT);
+	kwq_calls_put(handle, call.quota);
+
+	/* One who has the descriptor is not exempt by it, even as the same user. */
+	do_as(0, begin_call, &call);
+	KUNIT_EXPECT_EQ(test, call.quota->kind, KWQ_QUOTA_CALLS);
+	KUNIT_EXPECT_TRUE(test, uid_eq(call.quota->user, GLOBAL_ROOT_UID));
+	kwq_calls_put(handle, call.quota);
+	do_as(BOB, begin_call, &call);
+	KUNIT_EXPECT_EQ(test, call.quota->kind, KWQ_QUOTA_CALLS);
+	KUNIT_EXPECT_TRUE(test, uid_eq(call.quota->user, KUIDT_INIT(BOB)));
+	kwq_calls_put(handle, call.quota);
+	kwq_handle_close(handle);
+	kwq_keyed_put(keyed);
+}
+
 /* O9 */
 static void quota_can_be_read(struct kunit *test)
 {
@@ -733,6 +775,7 @@ static struct kunit_case quota_test_cases[] = {
 	KUNIT_CASE(watching_queue_goes),
 	KUNIT_CASE(another_quota_refuses),
 	KUNIT_CASE(unused_stock_is_given_back),
+	KUNIT_CASE(each_user_pays_for_his_calls),
 	KUNIT_CASE(quota_can_be_read),
 	KUNIT_CASE(queue_itself_counts),
 	KUNIT_CASE(no_memory_for_a_quota),

@@ -155,7 +155,7 @@ struct got {
 static int get_keeping_up_to(struct kwq_handle *handle, struct got *got, u32 max_bytes)
 {
 	static const struct kwq_patience at_once = { .nonblock = true };
-	struct kwq_got_more more = { .max_bytes = max_bytes };
+	struct kwq_got_more more = { .calls = handle->quota, .max_bytes = max_bytes };
 	struct kwq_got item;
 	u8 bytes[80];
 	struct kwq_got_buffer buffer = {
