@@ -413,6 +413,8 @@ static void watching_queue_goes(struct kunit *test)
 	WRITE_ONCE(kwq_max_user_bytes, 1);
 	KUNIT_EXPECT_FALSE(test, kwq_keyed_has_memory(keyed));
 	KUNIT_EXPECT_EQ(test, kwq_test_nr_sleepers(&other->quota->room), 1);
+	/* As if all had been told, so that the bytes which it gives back tell nobody. */
+	WRITE_ONCE(keyed->quota->is_wanted, false);
 	kwq_keyed_put(keyed);
 	KUNIT_EXPECT_EQ(test, kwq_test_nr_sleepers(&other->quota->room), 0);
 	kwq_keyed_put(other);

@@ -226,6 +226,9 @@ static void added_while_it_is_handled_it_is_handled_again(struct kunit *test)
 	/* Q4 K2: with idle workers left */
 	start(test, 4);
 	enter(test, thing);
+	/* Q6, L11: it is not even marked to die. */
+	KUNIT_EXPECT_EQ(test, kwq_bury(&t->queue, &thing->item), -EPERM);
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(thing->item.state) & KWQ_ITEM_DEAD);
 	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &thing->item), KWQ_DIRTIED);
 	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &thing->item), KWQ_DIRTY);
 	/* Q6: nobody else may finish it. */
