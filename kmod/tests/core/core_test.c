@@ -897,6 +897,20 @@ static void debounce_of_a_processing_item(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->x, &t->a, 20), KWQ_FINISHED);
 }
 
+static void debounce_of_a_ready_item(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D9 D3: when the time comes, the item is ready still, so its time coalesces */
+	kwq_core_add(&t->core, &t->a, NONE, false, 0);
+	KUNIT_EXPECT_EQ(test, add_debounced(t, 0, 10, 15), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, add_debounced(t, 9, 10, 15), KWQ_COALESCED);
+	EXPECT_EXPIRE(test, t, 15, &t->a);
+	EXPECT_NRS(test, t, 1, 0, 0);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_test_get(&t->core, &t->x, 15), &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->x, &t->a, 15), KWQ_FINISHED);
+}
+
 static void latest_time_saturates(struct kunit *test)
 {
 	struct core_test *t = test->priv;
@@ -2123,6 +2137,7 @@ static void term_is_a_pause_of_its_own(struct kunit *test)
 	KUNIT_CASE(quiet_time_ends_a_burst),				\
 	KUNIT_CASE(bound_that_has_passed),				\
 	KUNIT_CASE(debounce_of_a_processing_item),			\
+	KUNIT_CASE(debounce_of_a_ready_item),				\
 	KUNIT_CASE(latest_time_saturates),				\
 	KUNIT_CASE_PARAM(second_time, policy_gen_params),		\
 	KUNIT_CASE_PARAM(second_time_has_passed, past_gen_params),	\
