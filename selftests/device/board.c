@@ -373,23 +373,8 @@ TEST_F(board, hand_out_after_a_done)
 	struct kwq_got got;
 	__s32 result;
 	char key[KEY_ROOM];
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.done = {
-			.entries = user_ptr(&done),
-			.results = user_ptr(&result),
-			.nr = 1,
-			.entry_size = sizeof(done),
-		},
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(key),
-			.keys_len = sizeof(key),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(key), sizeof(key), 1,
+					   .flags = KWQ_GET_NONBLOCK, GET_DONE(&done, &result));
 	struct item item;
 
 	post_dirty(_metadata, self, "a", &item);
@@ -424,27 +409,6 @@ TEST_F(board, end_of_processing)
 	post_dirty(_metadata, self, "a", &item);
 	EXPECT_EQ(KWQ_REQUEUED, q_done_key(self->q, "a"));
 	EXPECT_EQ(0, look(self->map, "a"));
-}
-
-/* Q11 */
-TEST_F(board, remove)
-{
-	struct item item;
-
-	post(_metadata, self, "a");
-	EXPECT_EQ(-ENOENT, q_drop(self->q, "a"));
-	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "a"));
-	EXPECT_EQ(0, look(self->map, "a"));
-	EXPECT_TRUE(is_clear(self));
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_take(self->q, "a");
-
-	post_dirty(_metadata, self, "a", &item);
-	EXPECT_EQ(KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY, q_remove(self->q, "a"));
-	EXPECT_EQ(0, look(self->map, "a"));
-	EXPECT_TRUE(is_clear(self));
-	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
-	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
 }
 
 /* Bytes of any value, also zeroes at the end. */
@@ -521,28 +485,6 @@ TEST_F(board, batch)
 	free(b);
 }
 
-/* Q8 */
-TEST_F(board, shut_down)
-{
-	struct item item;
-
-	post(_metadata, self, "a");
-	EXPECT_EQ(0, q_shut_down(self->q));
-	EXPECT_EQ(CLOSED, look(self->map, "a"));
-	EXPECT_EQ(-ESHUTDOWN, q_add(self->q, "a"));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(0, look(self->map, "a"));
-	EXPECT_TRUE(is_clear(self));
-}
-
-/* Q9 */
-TEST_F(board, drain)
-{
-	post(_metadata, self, "a");
-	EXPECT_EQ(-ETIMEDOUT, q_drain(self->q, 0));
-	EXPECT_EQ(CLOSED, look(self->map, "a"));
-}
-
 /* A board that is made after the shut down. */
 TEST_F(board, of_a_queue_that_is_shut_down)
 {
@@ -560,26 +502,6 @@ TEST_F(board, of_a_queue_that_is_shut_down)
 	munmap((void *)map, size);
 	close(fd);
 	close(q);
-}
-
-/* M2 */
-TEST_F(board, tell)
-{
-	struct kwq_stat stat;
-
-	EXPECT_EQ(0, q_tell(self->q, 1));
-	EXPECT_EQ(0, q_tell(self->q, 1000));
-	ASSERT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(1001, stat.posted);
-	EXPECT_EQ(0, stat.coalesced);
-	EXPECT_EQ(0, stat.adds);
-	/* The kernel does not trust the number, and it never goes down. */
-	EXPECT_EQ(0, q_tell(self->q, ~0ULL));
-	ASSERT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(~0ULL, stat.posted);
-	EXPECT_EQ(0, q_tell(self->q, 1));
-	ASSERT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(~0ULL, stat.posted);
 }
 
 /* ---- No add is lost ---- */

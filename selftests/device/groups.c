@@ -9,17 +9,8 @@
 
 static int create_with(int dev, __u32 flags, __u32 group_limit, __u64 aging)
 {
-	const struct kwq_create_args create = {
-		.size = sizeof(create),
-		.flags = flags,
-		.open_flags = O_CLOEXEC,
-		.clockid = KWQ_CLOCK_ID_MANUAL,
-		.rights = ALL_RIGHTS,
-		.group_limit = group_limit,
-		.aging = aging,
-	};
-
-	return request(dev, KWQ_IOC_CREATE, (void *)&create);
+	return new_queue_as(dev, .flags = flags, .clockid = KWQ_CLOCK_ID_MANUAL,
+			    .group_limit = group_limit, .aging = aging);
 }
 
 FIXTURE(groups)
@@ -50,19 +41,7 @@ static int add_entry(int q, const struct kwq_add_entry *entry, const char *key,
 		     const struct kwq_add_extra *extra)
 {
 	__s32 result = -EIO;
-	const struct kwq_batch_args args = {
-		.size = sizeof(args),
-		.batch = {
-			.entries = user_ptr(entry),
-			.keys = user_ptr(key),
-			.results = user_ptr(&result),
-			.extras = user_ptr(extra),
-			.keys_len = strlen(key),
-			.nr = 1,
-			.entry_size = sizeof(*entry),
-			.extra_size = sizeof(*extra),
-		},
-	};
+	const struct kwq_batch_args args = BATCH_ARGS(entry, key, strlen(key), &result, extra);
 	int ret = request(q, KWQ_IOC_ADD, (void *)&args);
 
 	return ret == 1 ? result : ret;
@@ -89,19 +68,8 @@ static int add(int q, const char *key, const char *group)
 static int get_into(int q, struct kwq_got *got, struct kwq_got_extra *extra, void *room,
 		    size_t size)
 {
-	struct kwq_get_args args = {
-		.size = sizeof(args),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(got),
-			.extras = user_ptr(extra),
-			.keys = size ? user_ptr(room) : 0,
-			.keys_len = size,
-			.nr = 1,
-			.entry_size = sizeof(*got),
-			.extra_size = sizeof(*extra),
-		},
-	};
+	struct kwq_get_args args = GET_ARGS(got, size ? user_ptr(room) : 0, size, 1,
+					    .flags = KWQ_GET_NONBLOCK, GET_EXTRAS(extra));
 
 	return request(q, KWQ_IOC_GET, &args);
 }
@@ -144,32 +112,6 @@ static bool is_readable(int q)
 	return poll(&entry, 1, 0) == 1 && entry.revents & POLLIN;
 }
 
-TEST_F(groups, limit_holds_across_handles)
-{
-	int other = q_reopen(self->q);
-	__u64 ticket;
-
-	ASSERT_LE(0, other);
-	add(self->q, "a1", "a");
-	add(self->q, "a2", "a");
-	add(self->q, "b1", "b");
-	EXPECT_STAT(self->q, 2, 1, 3);
-	ticket = EXPECT_GOT(self->q, "a1", "a");
-	EXPECT_GOT(other, "b1", "b");
-	EXPECT_NOTHING(other);
-	/* Q7: it counts as ready. Nobody is told of it. */
-	EXPECT_EQ(1, q_len(self->q));
-	EXPECT_FALSE(is_readable(other));
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, ticket));
-	EXPECT_TRUE(is_readable(other));
-	EXPECT_GOT(other, "a2", "a");
-	EXPECT_FALSE(is_readable(other));
-	close(other);
-	/* O1 */
-	EXPECT_TRUE(is_readable(self->q));
-	EXPECT_STAT(self->q, 2, 0, 2);
-}
-
 /* Q13: one call with a done and a get, as a worker makes it. */
 TEST_F(groups, done_and_get)
 {
@@ -177,27 +119,16 @@ TEST_F(groups, done_and_get)
 	struct kwq_got got = {};
 	__s32 result = 99;
 	char key[8];
-	struct kwq_get_args args = {
-		.size = sizeof(args),
-		.flags = KWQ_GET_NONBLOCK,
-		.done = {
-			.entries = user_ptr(&done),
-			.results = user_ptr(&result),
-			.nr = 1,
-			.entry_size = sizeof(done),
-		},
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(key),
-			.keys_len = sizeof(key),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args args = GET_ARGS(&got, user_ptr(key), sizeof(key), 1,
+					    .flags = KWQ_GET_NONBLOCK, GET_DONE(&done, &result));
 
 	add(self->q, "a1", "a");
 	add(self->q, "a2", "a");
+	EXPECT_TRUE(is_readable(self->q));
 	done.ticket = EXPECT_GOT(self->q, "a1", "a");
+	/* Q16: poll tells nobody of a2, though it counts as ready (Q7). */
+	EXPECT_FALSE(is_readable(self->q));
+	EXPECT_STAT(self->q, 1, 1, 1);
 	EXPECT_EQ(1, request(self->q, KWQ_IOC_GET, &args));
 	EXPECT_EQ(KWQ_FINISHED, result);
 	EXPECT_EQ(0, memcmp(key, "a2", 2));
@@ -257,19 +188,8 @@ static void work(int q, struct shared_counts *counts)
 	struct kwq_got_extra extra;
 	struct kwq_got got;
 	char room[64];
-	struct kwq_get_args args = {
-		.size = sizeof(args),
-		.deadline = KWQ_NO_DEADLINE,
-		.get = {
-			.entries = user_ptr(&got),
-			.extras = user_ptr(&extra),
-			.keys = user_ptr(room),
-			.keys_len = sizeof(room),
-			.nr = 1,
-			.entry_size = sizeof(got),
-			.extra_size = sizeof(extra),
-		},
-	};
+	struct kwq_get_args args = GET_ARGS(&got, user_ptr(room), sizeof(room), 1,
+					    .deadline = KWQ_NO_DEADLINE, GET_EXTRAS(&extra));
 	int own = q_reopen(q), group;
 
 	while (request(own, KWQ_IOC_GET, &args) == 1) {
@@ -381,57 +301,6 @@ TEST_F(groups, form_of_an_extra)
 	extra.group_len = 1;
 	EXPECT_EQ(-EOPNOTSUPP, add_entry(q, &with, "a", &extra));
 	EXPECT_EQ(0, q_len(q));
-	close(q);
-}
-
-/* O2: after a fault the item is where it was, and so is the turn of its group. */
-TEST_F(groups, faults_of_a_get)
-{
-	const size_t page = sysconf(_SC_PAGESIZE);
-	char *bad = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			 0);
-	struct kwq_got_extra extra;
-	struct kwq_got got;
-
-	ASSERT_NE(MAP_FAILED, bad);
-	ASSERT_EQ(0, mprotect(bad + page, page, PROT_NONE));
-	add(self->q, "a1", "group");
-	add(self->q, "b1", "b");
-	EXPECT_EQ(-EFAULT, get_into(self->q, &got, (void *)(bad + page), self->room, ROOM));
-	/* The key can be written, and half of the group. */
-	EXPECT_EQ(-EFAULT, get_into(self->q, &got, &extra, bad + page - 4, page));
-	EXPECT_STAT(self->q, 2, 0, 2);
-	EXPECT_GOT(self->q, "a1", "group");
-	munmap(bad, 2 * page);
-}
-
-/* Q17 */
-TEST_F(groups, ready_keys_age)
-{
-	const struct kwq_add_entry higher = {
-		.key_len = 1,
-		.flags = KWQ_ADD_PRIORITY,
-		.priority = 2,
-	};
-	int q = create_with(self->dev, 0, 0, 100);
-	struct kwq_stat stat;
-	struct item item;
-
-	ASSERT_LE(0, q);
-	EXPECT_EQ(0, q_stat(q, &stat));
-	EXPECT_EQ(100, stat.aging);
-	EXPECT_EQ(KWQ_ADDED, q_add(q, "old"));
-	EXPECT_EQ(0, q_advance(q, 199));
-	EXPECT_EQ(KWQ_ADDED, q_op_one(q, KWQ_IOC_ADD, &higher, sizeof(higher), "x", 1));
-	EXPECT_EQ(1, q_try_get(q, &item));
-	EXPECT_STREQ("x", item.key);
-	EXPECT_EQ(KWQ_FINISHED, q_done(q, item.ticket));
-	EXPECT_EQ(0, q_advance(q, 1));
-	EXPECT_EQ(KWQ_ADDED, q_op_one(q, KWQ_IOC_ADD, &higher, sizeof(higher), "x", 1));
-	EXPECT_EQ(1, q_try_get(q, &item));
-	EXPECT_STREQ("old", item.key);
-	/* It keeps its own priority. */
-	EXPECT_EQ(0, item.priority);
 	close(q);
 }
 

@@ -16,20 +16,13 @@ FIXTURE(list)
 FIXTURE_SETUP(list)
 {
 	struct kwq_config config = config_of(at_once);
-	const struct kwq_create_args create = {
-		.size = sizeof(create),
-		.open_flags = O_CLOEXEC,
-		.rights = ALL_RIGHTS,
-		.clockid = KWQ_CLOCK_ID_MANUAL,
-		.config = user_ptr(&config),
-		.lease = HOUR,
-	};
 
 	config.dead_after = 2;
 	config.dead_after_lost = 3;
 	self->dev = open_device();
 	ASSERT_LE(0, self->dev);
-	self->q = request(self->dev, KWQ_IOC_CREATE, &create);
+	self->q = new_queue_as(self->dev, .clockid = KWQ_CLOCK_ID_MANUAL, .lease = HOUR,
+			       .config = user_ptr(&config));
 	ASSERT_LE(0, self->q);
 }
 
@@ -312,29 +305,6 @@ TEST_F(list, order_of_ready_items)
 	free(listed);
 }
 
-/* D4, Q15: sorted by their order, waiting items are as they become ready. */
-TEST_F(list, order_of_waiting_items)
-{
-	enum { KEYS = 100 };
-	struct listed_item listed[KEYS];
-	__u64 random = 2;
-	char key[16];
-
-	for (int i = 0; i < KEYS; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, key,
-						   (next_random(&random) % 1000 * KEYS + i) * SEC));
-	}
-	ASSERT_EQ(KEYS, list_all(self->q, listed, KEYS, 1, KWQ_IS_WAITING));
-	qsort(listed, KEYS, sizeof(*listed), by_order);
-	for (int i = 0; i < KEYS; i++) {
-		ASSERT_EQ(0, q_advance_to(self->q, listed[i].item.order - 1));
-		ASSERT_EQ(0, q_len(self->q));
-		ASSERT_EQ(0, q_advance(self->q, 1));
-		ASSERT_EQ(KWQ_FINISHED, q_done(self->q, take(self->q, listed[i].key)));
-	}
-}
-
 /* D7, D8: a time in another time namespace, and the end of the clock. */
 TEST_F(list, times)
 {
@@ -354,33 +324,6 @@ TEST_F(list, times)
 	EXPECT_EQ(at + 1000 * SEC, look(q, "w").order);
 	EXPECT_EQ(TIME_MAX, look(q, "end").order);
 	close(q);
-}
-
-/* Q15: pages of any size, even of one entry, have each item once. */
-TEST_F(list, pages)
-{
-	enum { KEYS = 300 };
-	static const unsigned int sizes[] = { 1, 2, 3, 31, 32, 33, 299, 300, 301, 1024 };
-	struct listed_item *listed = calloc(KEYS + 1024, sizeof(*listed));
-	bool seen[KEYS];
-	char key[16];
-	int nr;
-
-	ASSERT_NE(NULL, listed);
-	for (int i = 0; i < KEYS; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		ASSERT_EQ(KWQ_ADDED, q_add(self->q, key));
-	}
-	for (int s = 0; s < ARRAY_SIZE(sizes); s++) {
-		memset(seen, 0, sizeof(seen));
-		ASSERT_EQ(KEYS, list_all(self->q, listed, KEYS + 1024, sizes[s], KWQ_IS_READY));
-		for (int i = 0; i < KEYS; i++) {
-			nr = atoi(listed[i].key);
-			ASSERT_FALSE(seen[nr]);
-			seen[nr] = true;
-		}
-	}
-	free(listed);
 }
 
 /* Q15: a page ends where its keys do not fit any more. */
@@ -476,59 +419,6 @@ TEST_F(list, one_key)
 	EXPECT_EQ(0, after);
 	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "key"));
 	EXPECT_EQ(-ENOENT, q_look(self->q, "key", &listed));
-}
-
-/* O6: outputs that are not mapped, or end in the middle. */
-TEST_F(list, not_writable)
-{
-	const size_t size = sizeof(struct kwq_listed);
-	__u8 *edge = user_edge(1);
-	__u8 room[4 * sizeof(struct kwq_listed)];
-	const struct kwq_list_items_args right = {
-		.size = sizeof(right),
-		.states = KWQ_IS_READY,
-		.batch = {
-			.entries = user_ptr(room),
-			.keys = user_ptr(room),
-			.keys_len = 64,
-			.nr = 2,
-			.entry_size = size,
-		},
-	};
-	struct kwq_list_items_args list;
-	struct kwq_stat before, after;
-
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "aaaa"));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "bbbb"));
-	ASSERT_EQ(0, q_stat(self->q, &before));
-	for (size_t there = 0; there < 2 * size; there++) {
-		list = right;
-		list.batch.entries = user_ptr(edge - there);
-		EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_ITEMS, &list));
-	}
-	for (size_t there = 0; there < 8; there++) {
-		list = right;
-		list.batch.keys = user_ptr(edge - there);
-		EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_ITEMS, &list));
-	}
-	list = right;
-	list.batch.entries = 0;
-	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_ITEMS, &list));
-	list.batch.entries = 1ULL << 63;
-	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_ITEMS, &list));
-	list = right;
-	list.batch.keys = 0;
-	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_ITEMS, &list));
-	list = right;
-	list.batch.entries = user_ptr(edge - 2 * size);
-	EXPECT_EQ(2, request(self->q, KWQ_IOC_LIST_ITEMS, &list));
-	list = right;
-	list.batch.keys = user_ptr(edge - 8);
-	EXPECT_EQ(2, request(self->q, KWQ_IOC_LIST_ITEMS, &list));
-	EXPECT_TRUE(!memcmp(edge - 8, "aaaabbbb", 8) || !memcmp(edge - 8, "bbbbaaaa", 8));
-	ASSERT_EQ(0, q_stat(self->q, &after));
-	EXPECT_TRUE(same_stat(&before, &after));
-	user_edge_free(edge, 1);
 }
 
 /* U3: each value that the request refuses, and what it writes then. */
@@ -628,34 +518,6 @@ TEST_F(list, any_place)
 	EXPECT_EQ(0, after);
 	after = 1;
 	EXPECT_EQ(64, q_list_page(self->q, listed, 64, KWQ_IS_READY, &after));
-}
-
-/* O6: a place that cannot be written. What was listed stays listed. */
-TEST_F(list, place_unwritable)
-{
-	struct kwq_list_items_args *arg = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-					       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct kwq_listed entry;
-	__u8 room[8];
-
-	ASSERT_NE(MAP_FAILED, arg);
-	*arg = (struct kwq_list_items_args){
-		.size = sizeof(*arg),
-		.states = KWQ_IS_READY,
-		.batch = {
-			.entries = user_ptr(&entry),
-			.keys = user_ptr(room),
-			.keys_len = sizeof(room),
-			.nr = 1,
-			.entry_size = sizeof(entry),
-		},
-	};
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	ASSERT_EQ(0, mprotect(arg, 4096, PROT_READ));
-	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_ITEMS, arg));
-	ASSERT_EQ(0, mprotect(arg, 4096, PROT_READ | PROT_WRITE));
-	EXPECT_EQ(1, request(self->q, KWQ_IOC_LIST_ITEMS, arg));
-	munmap(arg, 4096);
 }
 
 /* ---- The holder's process ---- */

@@ -16,17 +16,8 @@ FIXTURE(values)
 
 static int create_with(int dev, __u32 flags, __u64 max_bytes, __u64 lease)
 {
-	const struct kwq_create_args create = {
-		.size = sizeof(create),
-		.flags = flags,
-		.open_flags = O_CLOEXEC,
-		.clockid = KWQ_CLOCK_ID_MANUAL,
-		.rights = ALL_RIGHTS,
-		.max_bytes = max_bytes,
-		.lease = lease,
-	};
-
-	return request(dev, KWQ_IOC_CREATE, (void *)&create);
+	return new_queue_as(dev, .flags = flags, .clockid = KWQ_CLOCK_ID_MANUAL,
+			    .max_bytes = max_bytes, .lease = lease);
 }
 
 FIXTURE_SETUP(values)
@@ -96,19 +87,8 @@ static int add_text(int q, const char *key, const char *value)
 static int get_into(int q, struct kwq_got *got, struct kwq_got_extra *extra, void *room,
 		    size_t size)
 {
-	struct kwq_get_args args = {
-		.size = sizeof(args),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(got),
-			.extras = user_ptr(extra),
-			.keys = size ? user_ptr(room) : 0,
-			.keys_len = size,
-			.nr = 1,
-			.entry_size = sizeof(*got),
-			.extra_size = sizeof(*extra),
-		},
-	};
+	struct kwq_get_args args = GET_ARGS(got, size ? user_ptr(room) : 0, size, 1,
+					    .flags = KWQ_GET_NONBLOCK, GET_EXTRAS(extra));
 
 	return request(q, KWQ_IOC_GET, &args);
 }
@@ -163,51 +143,6 @@ TEST_F(values, comes_with_its_key)
 	EXPECT_EQ(0, nr_bytes(self->q));
 }
 
-TEST_F(values, first_one_is_kept_on_request)
-{
-	__u64 ticket;
-
-	EXPECT_EQ(KWQ_ADDED, add_value(self->q, "a", KWQ_ADD_KEEP_VALUE, "1", 1));
-	EXPECT_EQ(KWQ_COALESCED, add_value(self->q, "a", KWQ_ADD_KEEP_VALUE, "2", 1));
-	ticket = EXPECT_GOT_TEXT(self->q, "a", "1");
-	/* Its next run has no value yet. */
-	EXPECT_EQ(KWQ_DIRTIED, add_value(self->q, "a", KWQ_ADD_KEEP_VALUE, "3", 1));
-	EXPECT_EQ(KWQ_DIRTY, add_value(self->q, "a", KWQ_ADD_KEEP_VALUE, "4", 1));
-	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, ticket));
-	EXPECT_EQ(KWQ_COALESCED, add_value(self->q, "a", KWQ_ADD_KEEP_VALUE, "5", 1));
-	q_done(self->q, EXPECT_GOT_TEXT(self->q, "a", "3"));
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "b"));
-	EXPECT_EQ(KWQ_COALESCED, add_value(self->q, "b", KWQ_ADD_KEEP_VALUE, "6", 1));
-	EXPECT_GOT_TEXT(self->q, "b", "6");
-}
-
-/* O4: the memory of values counts, and what does not fit changes nothing. */
-TEST_F(values, counts_as_memory)
-{
-	int q = create_with(self->dev, KWQ_CREATE_VALUES, 100000, 0);
-	__u64 bytes;
-
-	ASSERT_LE(0, q);
-	EXPECT_EQ(KWQ_ADDED, q_add(q, "a"));
-	bytes = nr_bytes(q);
-	EXPECT_EQ(-ENOSPC, add_value(q, "a", KWQ_ADD_END_WAIT, self->big, KWQ_VALUE_MAX));
-	EXPECT_EQ(bytes, nr_bytes(q));
-	EXPECT_EQ(-ENOSPC, add_value(q, "b", 0, self->big, KWQ_VALUE_MAX));
-	EXPECT_EQ(bytes, nr_bytes(q));
-	EXPECT_EQ(KWQ_COALESCED, add_value(q, "a", 0, self->big, 30000));
-	EXPECT_LE(bytes + 30000, nr_bytes(q));
-	EXPECT_EQ(KWQ_ADDED, add_value(q, "b", 0, self->big, 30000));
-	EXPECT_EQ(-ENOSPC, add_value(q, "c", 0, self->big, 40000));
-	/* A shorter value of the same key needs no room. */
-	EXPECT_EQ(KWQ_COALESCED, add_value(q, "a", 0, self->big, 10));
-	EXPECT_EQ(KWQ_ADDED, add_value(q, "c", 0, self->big, 30000));
-	q_done(q, EXPECT_GOT(q, "a", self->big, 10));
-	q_done(q, EXPECT_GOT(q, "b", self->big, 30000));
-	q_done(q, EXPECT_GOT(q, "c", self->big, 30000));
-	EXPECT_EQ(0, nr_bytes(q));
-	close(q);
-}
-
 TEST_F(values, needs_a_queue_with_values)
 {
 	int q = create_with(self->dev, 0, 0, 0);
@@ -235,28 +170,6 @@ TEST_F(values, what_does_not_fit_stays)
 	EXPECT_EQ(8, extra.value_len);
 }
 
-/* O2: after a fault the item is where it was, with its value. */
-TEST_F(values, faults_of_a_get)
-{
-	const size_t page = sysconf(_SC_PAGESIZE);
-	char *bad = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			 0);
-	struct kwq_got_extra extra;
-	struct kwq_got got;
-
-	ASSERT_NE(MAP_FAILED, bad);
-	ASSERT_EQ(0, mprotect(bad + page, page, PROT_NONE));
-	EXPECT_EQ(KWQ_ADDED, add_text(self->q, "a", "12345678"));
-	EXPECT_EQ(-EFAULT, get_into(self->q, (void *)(bad + page), &extra, self->room, ROOM));
-	EXPECT_EQ(-EFAULT, get_into(self->q, &got, (void *)(bad + page), self->room, ROOM));
-	EXPECT_EQ(-EFAULT, get_into(self->q, &got, &extra, bad + page, page));
-	/* The key can be written, and half of the value. */
-	EXPECT_EQ(-EFAULT, get_into(self->q, &got, &extra, bad + page - 5, page));
-	EXPECT_EQ(1, q_len(self->q));
-	EXPECT_GOT_TEXT(self->q, "a", "12345678");
-	munmap(bad, 2 * page);
-}
-
 /* U3: a program that knows of later members gets zeros for them. */
 TEST_F(values, larger_entries_of_a_get)
 {
@@ -268,19 +181,8 @@ TEST_F(values, larger_entries_of_a_get)
 		struct kwq_got got;
 		__u64 more;
 	} got = { .more = 1 };
-	struct kwq_get_args args = {
-		.size = sizeof(args),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.extras = user_ptr(&extra),
-			.keys = user_ptr(self->room),
-			.keys_len = ROOM,
-			.nr = 1,
-			.entry_size = sizeof(got),
-			.extra_size = sizeof(extra),
-		},
-	};
+	struct kwq_get_args args = GET_ARGS(&got, user_ptr(self->room), ROOM, 1,
+					    .flags = KWQ_GET_NONBLOCK, GET_EXTRAS(&extra));
 
 	EXPECT_EQ(KWQ_ADDED, add_text(self->q, "a", "value"));
 	EXPECT_EQ(1, request(self->q, KWQ_IOC_GET, &args));
@@ -366,19 +268,8 @@ TEST_F(values, batch)
 			.extra_size = sizeof(extras[0]),
 		},
 	};
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(got),
-			.extras = user_ptr(got_extras),
-			.keys = user_ptr(self->room),
-			.keys_len = ROOM,
-			.nr = 4,
-			.entry_size = sizeof(got[0]),
-			.extra_size = sizeof(got_extras[0]),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(got, user_ptr(self->room), ROOM, 4,
+					   .flags = KWQ_GET_NONBLOCK, GET_EXTRAS(got_extras));
 
 	EXPECT_EQ(3, request(self->q, KWQ_IOC_ADD, (void *)&args));
 	EXPECT_EQ(KWQ_ADDED, results[0]);
@@ -399,19 +290,7 @@ TEST_F(values, other_requests_have_no_extras)
 	const struct kwq_done_entry done = { .key_len = 1 };
 	struct kwq_add_extra extra = {};
 	__s32 result;
-	const struct kwq_batch_args args = {
-		.size = sizeof(args),
-		.batch = {
-			.entries = user_ptr(&done),
-			.extras = user_ptr(&extra),
-			.keys = user_ptr("a"),
-			.results = user_ptr(&result),
-			.keys_len = 1,
-			.nr = 1,
-			.entry_size = sizeof(done),
-			.extra_size = sizeof(extra),
-		},
-	};
+	const struct kwq_batch_args args = BATCH_ARGS(&done, "a", 1, &result, &extra);
 
 	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_DONE, (void *)&args));
 }
@@ -625,19 +504,7 @@ TEST_F(values, note_of_an_add)
 	};
 	struct kwq_add_extra extra = { .note = user_ptr("why"), .note_len = 3 };
 	__s32 result;
-	const struct kwq_batch_args restore = {
-		.size = sizeof(restore),
-		.batch = {
-			.entries = user_ptr(&dead),
-			.keys = user_ptr("k"),
-			.results = user_ptr(&result),
-			.extras = user_ptr(&extra),
-			.keys_len = 1,
-			.nr = 1,
-			.entry_size = sizeof(dead),
-			.extra_size = sizeof(extra),
-		},
-	};
+	const struct kwq_batch_args restore = BATCH_ARGS(&dead, "k", 1, &result, &extra);
 
 	ASSERT_EQ(KWQ_ADDED, add_text(self->q, "k", "v"));
 	EXPECT_GOT_TEXT(self->q, "k", "v");
