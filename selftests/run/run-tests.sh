@@ -100,14 +100,13 @@ kunit_uml() {
 	explain "$suite" "$console"
 }
 
-# Reports the coverage of KUnit alone if kselftest-gcov did not run.
 coverage() {
-	local release reports=("$LOGS/kunit-gcov.report.log")
+	local release
 
 	release=$(release_of "$("$SELFTESTS/machine/kernel.sh" gcov)/kdir")
-	[ ! -f "$LOGS/kselftest-gcov.report.log" ] || reports+=("$LOGS/kselftest-gcov.report.log")
 	rm -rf "$BUILD/coverage"
-	host coverage "$TOP/selftests/coverage/report.py" "$BUILD/module-$release" "$BUILD/coverage" "${reports[@]}"
+	host coverage "$TOP/selftests/coverage/report.py" "$BUILD/module-$release" "$BUILD/coverage" \
+		"$LOGS"/{kunit,kselftest}-gcov.report.log
 }
 
 # power: several virtual machines, which a program of this machine starts and ends.
@@ -226,12 +225,8 @@ run() {
 		progress "KUnit on the ${1#kunit-} kernel"
 		machine "$1" kunit "${1#kunit-}" kunit kunit
 		;;
-	kunit-uml)
-		progress "KUnit built into User-Mode Linux"
-		kunit_uml "$1"
-		;;
-	kunit-uml-queue)
-		progress "KUnit without the device, built into User-Mode Linux"
+	kunit-uml | kunit-uml-queue)
+		progress "KUnit built into User-Mode Linux: $1"
 		kunit_uml "$1"
 		;;
 	load-stock-queue)
@@ -290,12 +285,8 @@ run() {
 		PROGRAM_SECONDS=$((2 * PROGRAM_SECONDS)) MACHINE_SECONDS=$((2 * MACHINE_SECONDS))
 		machine "$1" kselftest stock "$1" kselftest "$PROGRAM_SECONDS" "${chosen:-@(priority|priority-upstream)}"
 		;;
-	share-rules)
-		progress "a shared queue on three machines"
-		MEMORY=3G machine "$1" kselftest stock share kselftest 1200 "$1"
-		;;
-	share-faults)
-		progress "a shared queue on three machines, and its faults"
+	share-rules | share-faults)
+		progress "a shared queue on three machines: $1"
 		MEMORY=3G KWQ_SEED=${SEED:-} machine "$1" kselftest stock share kselftest 1200 "$1"
 		;;
 	share-power)
