@@ -419,8 +419,8 @@ struct kwq_keyed {
  * @outbox: a handle of the queue's outbox, with the rights of the descriptor that gave it; NULL
  *	without an outbox; constant
  * @front: if this is a handle of an outbox, the queue whose adds go through it; else NULL; constant
- * @quota: quota of who opened it, which pays for the memory of his calls: see kwq_calls_get(); with a
- *	reference; constant
+ * @quota: quota of who opened it, which pays for the memory of his calls: see kwq_calls_get(); with
+ *	a reference; constant
  * @bpf: the token for BPF programs; NULL before a program asks for it; constant after that
  * @rights: KWQ_RIGHT_* bits; constant
  * @has_lost: an item was taken from the handle, and it has not extended its leases since

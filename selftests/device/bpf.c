@@ -18,7 +18,7 @@
 
 #define REFERENCES	"/sys/module/kwq/refcnt"
 
-/* What a program and the test share. */
+/* The memory that a program and the test share. */
 struct shared {
 	__u64 token;
 	__u64 calls;		/* that the program has made */
@@ -703,7 +703,7 @@ TEST_F_TIMEOUT(bpf, full_ring, 280)
 	close(program);
 }
 
-/* What the queue has no room for is refused by the worker, and counted. */
+/* The worker refuses an add for which the queue has no room, and counts it. */
 TEST_F(bpf, full_queue)
 {
 	int program = load_xdp(self, numbers(self, 2));

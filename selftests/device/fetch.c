@@ -227,7 +227,7 @@ static __u64 user_bytes(int dev)
 	return info.user_bytes;
 }
 
-/* What happens while the value of "a" is copied out. */
+/* It happens while the value of "a" is copied out. */
 struct replacement {
 	int dev;
 	int q;
@@ -270,7 +270,7 @@ TEST_F(fetch, value_is_replaced_while_it_is_read)
 	ASSERT_EQ(KWQ_ADDED, add_value(r.q, "a", value, sizeof(value)));
 	EXPECT_EQ(1, request_while(self, r.q, KWQ_IOC_LIST_ITEMS, &list, replace_value, &r));
 	EXPECT_EQ(KWQ_COALESCED, r.result);
-	/* The queue has its room again. What the reader has counts beside that. */
+	/* The queue has its room again. The copy of the reader counts beside that. */
 	EXPECT_LE(sizeof(value), r.of_queue_before);
 	EXPECT_GT(sizeof(value), r.of_queue);
 	EXPECT_EQ(r.before - r.of_queue_before, r.after - r.of_queue);

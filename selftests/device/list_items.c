@@ -179,7 +179,7 @@ TEST_F(list, states_together)
 	expect_listed(look(self->q, "rw"), .state = KWQ_IS_READY | KWQ_IS_WAITING,
 		      .order_of = KWQ_IS_READY, .dirty_for = SEC, .waiting_for = SEC,
 		      .due_in = HOUR - SEC, .wait_priority = KWQ_PRIORITY_NONE);
-	/* Whoever asks for waiting items gets them by their times. */
+	/* A list of waiting items is in the order of their times. */
 	ASSERT_EQ(1, q_list_page(self->q, &listed, 1, KWQ_IS_WAITING, &after));
 	EXPECT_EQ(KWQ_IS_WAITING, listed.item.order_of);
 	EXPECT_EQ(HOUR, listed.item.order);

@@ -24,7 +24,7 @@ static short events_of(int q)
 	EXPECT_EQ(time_, stat_.paused_for);				\
 })
 
-/* What the statistics and poll show of a pause. */
+/* The statistics and poll show a pause. */
 TEST_F(pause, hands_nothing_out)
 {
 	struct item item;

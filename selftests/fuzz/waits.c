@@ -115,7 +115,7 @@ static bool is_back(const struct adder *adder)
 	return __atomic_load_n(&adder->is_back, __ATOMIC_ACQUIRE);
 }
 
-/* Whatever happened before, they come back now. */
+/* They come back now, whatever happened before. */
 static void expect_back(struct fuzzer *f, struct adder *adders, int nr)
 {
 	_Atomic int *expecting = &f->world->expecting[f->process->number];

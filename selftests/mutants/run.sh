@@ -186,7 +186,7 @@ while read -r key name words; do
 done < <("$HERE/mutant.py" list "${mutants[@]}")
 progress "$(wc -l <"$WORK/unplanted") of ${#mutants[@]} mutants to plant; the others were found before, in the same source by the same test"
 
-# What all copies share is built before there are any: the kernels, and User-Mode Linux with its first kwq.
+# The kernels, and User-Mode Linux with its first kwq, are built before there are any copies, because all share them.
 "$SELFTESTS/machine/packages.sh" device host kernels model
 "$SELFTESTS/machine/kernel.sh" source >/dev/null
 awk '{ print $3 }' "$WORK/unplanted" | sort -u | while read -r suite; do

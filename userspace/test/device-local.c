@@ -57,9 +57,10 @@ static struct kwq *create(const struct kwq *to)
 /* How many blocks of memory are in use, and how many were at the last begin(). */
 static int nr_blocks, blocks_before;
 
+/* The linker's --wrap leads calls of these functions here. */
+void __real_free(void *at);
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t nr, size_t size);
-void __real_free(void *at);
 
 void *__wrap_malloc(size_t size)
 {
@@ -391,7 +392,7 @@ static void test_start(void)
 	end();
 }
 
-/* N1: an item that changes while a new manager lists the outbox still keeps a sync for it waiting. */
+/* N1: an item that changes while a new manager lists the outbox still keeps its sync waiting. */
 static void test_change_amid_the_list(void)
 {
 	uint64_t first, id;

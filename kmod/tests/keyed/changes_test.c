@@ -1147,7 +1147,7 @@ static void all_syncers_are_woken(struct kunit *test)
 		end_syncer(test, &syncers[i], 0);
 }
 
-/* O8: the others that sleep in the queue, adds that wait for room above all, are not woken for it. */
+/* O8: others that sleep in the queue, such as adds that wait for room, are not woken for it. */
 static void kept_changes_wake_syncers_only(struct kunit *test)
 {
 	struct changes_test *t = test->priv;

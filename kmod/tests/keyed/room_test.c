@@ -267,8 +267,8 @@ static void short_key_goes_before_a_long_one(struct kunit *test)
 }
 
 /*
- * O8: a hold looks at no more adders than it may, and a worker at the others. The only one that fits
- * is the last one.
+ * O8: a hold looks at no more adders than it may, and a worker at the others. The only one that
+ * fits is the last one.
  */
 static void hold_looks_at_some_adders(struct kunit *test)
 {

@@ -58,7 +58,7 @@ proctype writer(byte size)
 			}
 #endif
 		od;
-		/* What nobody has written is 0, so nobody takes it for a record. */
+		/* Nobody takes a place for a record that nobody has written, because it is 0. */
 		for (n : 0 .. padding + size - 1) {
 			assert(cell[AT(seen_head + n)] == 0)
 		}
