@@ -143,7 +143,7 @@ void build_create(struct fuzzer *f, struct kwq_create_args *create)
 		create->mode = one_in(f, 2) ? 0666 : any(f, 01000);
 		any_name(f, create->name);
 	} else if (create->flags & KWQ_CREATE_GROUPS) {
-		/* At the end of a round, an item that a limit holds back could not be told from a loss. */
+		/* At the end, an item that a limit holds back could not be told from a loss. */
 		create->group_limit = any(f, 4);
 	}
 	if (f->call.want & WANT_LIMITED || one_in(f, 2)) {

@@ -58,7 +58,7 @@ static struct kwq *create(const struct kwq *to)
 static int nr_blocks, blocks_before;
 
 /* The linker's --wrap leads calls of these functions here. */
-void __real_free(void *at);
+__typeof__(free) __real_free;
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t nr, size_t size);
 
