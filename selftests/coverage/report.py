@@ -5,14 +5,12 @@
 report.py OBJECTS OUT REPORT...
 
 OBJECTS is the folder in which the module was built for gcov. REPORT is the report of a machine in which it ran (init.c
-describes it), with KUnit alone or with KUnit and the device's tests. Prints TAP, with a table as comments that has a row
+describes it): one ran KUnit, the other the device's tests. Prints TAP, with a table as comments that has a row
 for each file. Failures are:
 
   - a line that no test reached and that `unreached`, beside this file, does not list with a reason;
   - an entry in `unreached` of a line that is reached or does not exist any more: remove it from the list;
   - less than BRANCHES percent of the branches taken.
-
-KUnit alone must reach every line of the files in KUNIT.
 
 OUT/FILE.gcov is each file with its counts, and with those of its branches below each line. OUT/branches lists the lines
 with a branch that was not taken.
@@ -32,14 +30,6 @@ from pathlib import Path
 
 # Percentage of the branches that must be taken.
 BRANCHES = 95
-
-# Files that are tested without the device.
-KUNIT = [f'kmod/{folder}/{name}.c' for folder, names in {
-    'core': ('backoff', 'core', 'limiter'),
-    'queue': ('add', 'backoff_until', 'cancel', 'clock', 'expire', 'get', 'handler', 'queue', 'shut_down', 'timer', 'unlock',
-              'workers'),
-    'keyed': ('dead', 'handle', 'handout', 'items', 'keyed', 'life', 'quota', 'stat', 'table'),
-}.items() for name in names]
 
 TOP = Path(__file__).absolute().parents[2]
 UNREACHED = Path(__file__).absolute().with_name('unreached')
@@ -284,16 +274,7 @@ def main():
     objects = objects.resolve()
     listed = read_unreached()
     machines = [unpack(report, out / 'counts' / report.name, objects) for report in reports]
-    names = list(objects_of_kmod(objects))
-    if len(reports) == 1:
-        names = [name for name in names if name in machines[0]]
-        listed = {entry: reason for entry, reason in listed.items() if entry[0] in KUNIT}
-    lines = add_up(objects, machines, names)
-    if len(reports) == 1:
-        for source in KUNIT:
-            if source not in lines:
-                fail(f'{source} was not compiled')
-        lines = {source: lines[source] for source in KUNIT}
+    lines = add_up(objects, machines, objects_of_kmod(objects))
     sources = {source: (TOP / source).read_text() for source in lines}
     for source, text in sources.items():
         annotate(out, source, text, lines[source])

@@ -100,14 +100,13 @@ kunit_uml() {
 	explain "$suite" "$console"
 }
 
-# Reports the coverage of KUnit alone if kselftest-gcov did not run.
 coverage() {
-	local release reports=("$LOGS/kunit-gcov.report.log")
+	local release
 
 	release=$(release_of "$("$SELFTESTS/machine/kernel.sh" gcov)/kdir")
-	[ ! -f "$LOGS/kselftest-gcov.report.log" ] || reports+=("$LOGS/kselftest-gcov.report.log")
 	rm -rf "$BUILD/coverage"
-	host coverage "$TOP/selftests/coverage/report.py" "$BUILD/module-$release" "$BUILD/coverage" "${reports[@]}"
+	host coverage "$TOP/selftests/coverage/report.py" "$BUILD/module-$release" "$BUILD/coverage" \
+		"$LOGS"/{kunit,kselftest}-gcov.report.log
 }
 
 # power: several virtual machines, which a program of this machine starts and ends.
