@@ -247,8 +247,8 @@ struct kwq_limiter {
  * @max_wait:	the longest delay that the limiters may give, in ns; 0 for no limit.
  * @forget_after: an item that is idle for this many ns loses its count of requeues. Idle
  *		means not ready, not waiting and not being processed. 0 for never.
- * @dead_after:	how often an item may be requeued. The next rate-limited add makes it dead.
- *		0 for never.
+ * @dead_after:	how often an item may be requeued. The next rate-limited add makes it dead, unless
+ *		it is dirty or waiting. 0 for never.
  * @nr:		number of limiters at @limiters, up to KWQ_LIMITERS_MAX. Each rate-limited
  *		add asks all of them and uses the longest delay. 0 for client-go's default:
  *		exponential from 5 ms to 1000 s, with a bucket of 10 per second and a burst
@@ -343,14 +343,14 @@ struct kwq_config {
  *		KWQ_CLOCK_ID_MANUAL for tests.
  * @rights:	KWQ_RIGHT_* bits of the new descriptor, at least one. The creator may ask
  *		for all of them, whatever the mode.
- * @max_items:	most items at once; 0 for the module's limit. Remembered items do not count, because
- *		they have a limit of their own, which is as high.
+ * @max_items:	most items at once, at most the module's limit, and 0 for that. Remembered items
+ *		do not count, because they have a limit of their own, which is as high.
  * @max_bytes:	most bytes of memory for items and their keys; 0 for the module's limit. The same
  *		holds for remembered items.
  * @name:	empty for an unnamed queue, which lives as long as its descriptors.
  *		Otherwise 1 to KWQ_NAME_MAX bytes without a slash, ended by a NUL and padded
- *		with NULs. A named queue lives until it is unlinked and its last descriptor
- *		is closed.
+ *		with NULs, but neither "." nor "..". A named queue lives until it is unlinked and
+ *		its last descriptor is closed.
  * @config:	address of a &struct kwq_config, or 0 for the default.
  * @lease:	how long an item may be held, in ns on the queue's clock, up to 2^63 - 1; 0
  *		for ever. When a lease expires, the item is taken back as if its handle had
@@ -365,6 +365,11 @@ struct kwq_config {
  * @outbox:	with KWQ_CREATE_OUTBOX, a descriptor of the outbox, with the right to add. It may be
  *		closed afterwards. The outbox has the same clock, and no outbox. Zero without
  *		KWQ_CREATE_OUTBOX.
+ *
+ * The owner and the group of the queue are the file-system user and group IDs of the caller. With
+ * KWQ_CREATE_OR_OPEN, which is not for unnamed queues, a queue that exists keeps its mode, clock,
+ * limits, configuration and lease. The bytes of a closed queue count in the quota until they are
+ * free, which takes a moment if the queue is large.
  *
  * Return: a new descriptor of the queue.
  * Errors: EEXIST, EMFILE, ENFILE, ENOMEM, and
@@ -427,7 +432,8 @@ struct kwq_open_args {
  * @flags:	zero.
  * @name:	the name.
  *
- * The caller must own the queue or have CAP_FOWNER.
+ * The caller must own the queue or have CAP_FOWNER. Another queue may have the name at once. The
+ * queue itself goes with its last descriptor.
  *
  * Errors: ENAMETOOLONG, ENOENT, EPERM.
  */
@@ -462,6 +468,8 @@ struct kwq_list_entry {
  * @entry_size:	sizeof(struct kwq_list_entry).
  * @after:	list only names that sort after this one, byte by byte; empty to begin. Pass
  *		the last name of a call to the next one.
+ *
+ * The list has all names of the caller's network namespace, whether it may open the queues or not.
  *
  * Return: how many entries were filled in; 0 at the end of the list.
  * Errors: ENAMETOOLONG, ENOMEM.
@@ -509,8 +517,8 @@ struct kwq_batch {
 };
 
 /**
- * struct kwq_batch_args - a batch of one operation (KWQ_IOC_ADD, _DONE, _EXTEND, _REMOVE,
- *	_FORGET, _REQUEUES, _RESTORE)
+ * struct kwq_batch_args - a batch of one operation: ADD, DONE, EXTEND, REMOVE, FORGET, REQUEUES,
+ *	RESTORE
  * @size:	sizeof(struct kwq_batch_args).
  * @flags:	zero.
  * @batch:	entries of &struct kwq_add_entry, &struct kwq_done_entry, &struct
@@ -520,8 +528,8 @@ struct kwq_batch {
  *		kwq_add_args.
  *
  * Return: how many entries were taken, from the first on. Each of them has its result. The
- * number is less than @nr if a later entry could not be read or its result could not be
- * written.
+ * number is less than @nr if a later entry could not be read, its result could not be written, or
+ * the caller is being killed. The rest of the results is undefined then.
  * Errors, with nothing changed: ENOMEM, and
  *
  * - EBADF: the descriptor lacks the right
@@ -600,7 +608,7 @@ struct kwq_add_args {
 #define KWQ_ADD_NOTE		(1U << 14)	/* it gets &kwq_add_extra.note */
 
 /**
- * struct kwq_add_entry - one add
+ * struct kwq_add_entry - one add (KWQ_IOC_ADD)
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX.
  * @flags:	KWQ_ADD_* bits. AFTER, AT or RATE_LIMITED, at most one of them, makes it a
  *		delayed add. A delayed add may have one of REPLACE, KEEP and LATER. With
@@ -610,11 +618,13 @@ struct kwq_add_args {
  * @priority:	KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX with KWQ_ADD_PRIORITY, else
  *		0.
  * @pad:	zero.
- * @time:	ns. With AFTER a delay: 0 means now, and a delay beyond the clock's range
- *		saturates. With AT a time on the queue's clock: a past time means now. Else
- *		0.
+ * @time:	ns. With AFTER a delay: 0 is an immediate add, except with REPLACE, KEEP and LATER,
+ *		for which it is a time like any other, and a delay beyond the clock's range
+ *		saturates. With AT a time on the queue's clock: if it has passed, the item is ready
+ *		at once, behind items that were due earlier. Else 0.
  *
- * A rate-limited add raises the item's count of requeues. Any other add revives a dead
+ * An add with END_WAIT also gives the item the priority that was named for its time, if that is
+ * higher. A rate-limited add raises the item's count of requeues. Any other add revives a dead
  * item, with a count of 0.
  *
  * Results: KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED, KWQ_WAITING, KWQ_DEAD, KWQ_DIRTY.
@@ -626,7 +636,8 @@ struct kwq_add_args {
  * - EINVAL: flags, padding, priority, an empty key, or a key beyond @keys_len
  * - EMSGSIZE: the key is too long
  * - ENOENT: KICK, but the item is not dead
- * - ENOSPC: the queue is full, or has no room for the value
+ * - ENOSPC: the queue has as many items as it may, or no room for the bytes of the item, its value
+ *   or its group
  * - EOPNOTSUPP: VALUE or NOTE, but the queue was created without KWQ_CREATE_VALUES; or GROUP
  *   without KWQ_CREATE_GROUPS
  */
@@ -645,7 +656,7 @@ struct kwq_add_entry {
  * @note:	with KWQ_ADD_NOTE or KWQ_EXTEND_NOTE, the address of the note; else 0.
  * @at_most:	with KWQ_ADD_AT_MOST, at least 1; else 0. However often the item's waiting time
  *		is replaced, it is at most this many ns after the first add of that wait. So
- *		the add waits for a quiet time of @kwq_add_entry.time, but not for ever
+ *		the add waits for a quiet time of &kwq_add_entry.time, but not for ever
  *		(debounce).
  * @value_len:	with KWQ_ADD_VALUE, bytes of the value, up to KWQ_VALUE_MAX. 0 takes the
  *		item's value away. Without KWQ_ADD_VALUE 0.
@@ -694,6 +705,7 @@ struct kwq_add_extra {
 	__u64 token;
 };
 
+/* Results of an add. */
 #define KWQ_ADDED	0	/* ready now */
 #define KWQ_COALESCED	1	/* was ready already (a delayed add: was waiting already) */
 #define KWQ_DIRTIED	2	/* being processed; ready again at its Done */
@@ -708,7 +720,7 @@ struct kwq_add_extra {
 #define KWQ_DONE_RETURN	(1U << 2)	/* it is ready again, as if it had not been handed out */
 
 /**
- * struct kwq_done_entry - one done
+ * struct kwq_done_entry - one done (KWQ_IOC_DONE)
  * @ticket:	ticket of the hand-out, or 0 to name the item by its key.
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX; 0 with a ticket.
  * @flags:	KWQ_DONE_* bits.
@@ -742,6 +754,7 @@ struct kwq_done_entry {
 	__u32 flags;
 };
 
+/* Results of a done. */
 #define KWQ_FINISHED		0		/* nothing is left to do */
 #define KWQ_REQUEUED		(1 << 0)	/* had been added meanwhile; ready again */
 #define KWQ_STILL_WAITING	(1 << 1)	/* still waiting for a time */
@@ -752,7 +765,7 @@ struct kwq_done_entry {
 #define KWQ_EXTEND_NOTE	(1U << 0)	/* it gets &kwq_add_extra.note */
 
 /**
- * struct kwq_extend_entry - one extension of a lease
+ * struct kwq_extend_entry - one extension of a lease (KWQ_IOC_EXTEND)
  * @ticket:	ticket of the hand-out, or 0 to name the item by its key.
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX; 0 with a ticket.
  * @flags:	KWQ_EXTEND_* bits. NOTE needs an extra.
@@ -786,7 +799,7 @@ struct kwq_extend_entry {
 #define KWQ_REMOVE_UNCHANGED	(1U << 2)	/* only if it has not changed since @change */
 
 /**
- * struct kwq_remove_entry - one remove
+ * struct kwq_remove_entry - one remove (KWQ_IOC_REMOVE)
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX.
  * @flags:	KWQ_REMOVE_* bits.
  * @change:	with KWQ_REMOVE_UNCHANGED, &kwq_listed.change of the item, as the follower has read
@@ -812,6 +825,7 @@ struct kwq_remove_entry {
 	__u64 change;
 };
 
+/* Results of a remove. */
 #define KWQ_WAS_READY		(1 << 0)	/* was in the queue; is gone */
 #define KWQ_WAS_WAITING		(1 << 1)	/* was waiting; its time is dropped */
 #define KWQ_WAS_PROCESSING	(1 << 2)	/* is being processed; its Done ends it */
@@ -820,7 +834,8 @@ struct kwq_remove_entry {
 #define KWQ_WAS_REMEMBERED	(1 << 5)	/* was only remembered; is forgotten */
 
 /**
- * struct kwq_key_entry - one forget, or one query of the requeues
+ * struct kwq_key_entry - one forget, or one query of the requeues (KWQ_IOC_FORGET,
+ *	KWQ_IOC_REQUEUES)
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX.
  * @flags:	zero.
  *
@@ -1038,7 +1053,7 @@ struct kwq_advance_args {
 };
 
 /**
- * struct kwq_got - one item that was handed out
+ * struct kwq_got - one item that was handed out (KWQ_IOC_GET)
  * @ticket:	identifies this hand-out; never 0. It is higher than all before it in this queue,
  *		until tickets start over after 2^40 hand-outs.
  * @key_len:	bytes of its key.
@@ -1094,7 +1109,8 @@ struct kwq_got_extra {
  *		never restarted.
  *
  * The wait ends with the first item. Other ready items come along, up to @get.nr items and
- * as long as their keys fit. Items that could not be copied out return to where they were.
+ * as long as their keys fit. Items that could not be copied out return to where they were, unless
+ * an add has raised their priority meanwhile: then they are at the tail of that one.
  * A fault or a missing item may end the call after something was added or finished. Then
  * the call fails with that error, and @nr_added and @nr_done tell how far it got.
  *
@@ -1231,14 +1247,16 @@ struct kwq_histogram {
  * @waiting:	items with a time at which they will be added.
  * @processing:	items handed out and not yet done.
  * @items:	all items of the queue. An item may be waiting and processing at once.
- * @bytes:	memory of items and their keys, including what the allocator rounds up.
+ * @bytes:	memory of items and their keys, including what the allocator rounds up. The queue
+ *		itself and the tables that find its items count for the user only.
  * @max_items:	limit of @items without @remembered, and limit of @remembered.
  * @max_bytes:	the same limit of their bytes.
  * @adds:	adds that made an item dirty since the queue was created. Delayed adds count
  *		when their time comes.
  * @coalesced:	immediate adds of dirty items, delayed adds of waiting items, times that came
  *		while the item was dirty, and deaths that a dirty or waiting item escaped.
- * @gets:	hand-outs.
+ * @gets:	hand-outs, without those that did not reach their reader: the sum of @dones,
+ *		@abandoned, @returned and @processing.
  * @dones:	hand-outs that were finished.
  * @abandoned:	hand-outs that ended by a close of the handle or the end of the lease or term.
  * @removed:	items taken out by remove.
@@ -1429,9 +1447,9 @@ struct kwq_board {
  *		whole pages.
  *
  * The new descriptor can only be mapped: at offset 0, with @map_size, MAP_SHARED and PROT_READ. It
- * can be closed after that. A queue has one board, which the first request makes. Its memory counts
- * as the queue's. A mapping or a descriptor of the board keeps the memory of the queue until it
- * is gone, but neither the queue's name nor what a handle holds.
+ * can be closed after that. A queue has one board, which the first request makes. Its 64 KiB count
+ * as the queue's memory. A mapping or a descriptor of the board keeps the memory of the queue until
+ * it is gone, but neither the queue's name nor what a handle holds.
  *
  * A handle that may add sees keys here that others have added.
  *
@@ -1583,7 +1601,8 @@ struct kwq_changes_args {
  * has passed. So a later time that comes too late saves nothing of what was handed out.
  *
  * A term belongs to the queue, not to a process. A shut down does not end it, so a drain waits for
- * a later term while items are ready. The term is no change that CHANGES tells of.
+ * a later term while items are ready. The term is no change that CHANGES tells of, so neither kwq
+ * save nor kwq keep stores it.
  *
  * Errors: EBADF, and
  *

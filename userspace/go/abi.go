@@ -110,6 +110,7 @@ const (
 	addNote        = 1 << 14
 )
 
+// Results of an add.
 const (
 	Added     AddResult = 0 // ready now
 	Coalesced AddResult = 1 // was ready already (a delayed add: was waiting already)
@@ -127,6 +128,7 @@ const (
 	doneReturn = 1 << 2
 )
 
+// Results of a done.
 const (
 	Finished     DoneResult = 0      // nothing is left to do
 	Requeued     DoneResult = 1 << 0 // had been added meanwhile; ready again

@@ -9,9 +9,8 @@ CC=${CC:-cc}
 PAGE=$SRC/man/libkwq.3
 
 if command -v mandoc >/dev/null; then
-	for page in kwq.1 kwq-share.1 libkwq.3 kwq.4 kwq.7 kwq-run@.service.8; do
-		same "mandoc finds nothing in $page" \
-			"$(mandoc -T lint -W warning "$SRC/man/$page" 2>&1)" ""
+	for page in "$SRC"/man/*.[1-9] "$O"/man/*; do
+		same "mandoc finds nothing in $page" "$(mandoc -T lint -W warning "$page" 2>&1)" ""
 	done
 else
 	skip "mandoc" "there is none"

@@ -96,6 +96,7 @@ ADD_AT_MOST: Final = 1 << 12
 ADD_TOKEN: Final = 1 << 13
 ADD_NOTE: Final = 1 << 14
 
+# Results of an add.
 ADDED: Final = 0
 COALESCED: Final = 1
 DIRTIED: Final = 2
@@ -109,6 +110,7 @@ DONE_FORGET: Final = 1 << 0
 DONE_DEAD: Final = 1 << 1
 DONE_RETURN: Final = 1 << 2
 
+# Results of a done.
 FINISHED: Final = 0
 REQUEUED: Final = 1 << 0
 STILL_WAITING: Final = 1 << 1
@@ -123,6 +125,7 @@ REMOVE_DEAD: Final = 1 << 0
 REMOVE_REVOKE: Final = 1 << 1
 REMOVE_UNCHANGED: Final = 1 << 2
 
+# Results of a remove.
 WAS_READY: Final = 1 << 0
 WAS_WAITING: Final = 1 << 1
 WAS_PROCESSING: Final = 1 << 2
