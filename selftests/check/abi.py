@@ -2,24 +2,28 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Makes everything that repeats uapi/linux/kwq.h, so that the ABI is written down once, and the list of libkwq's functions.
 
-abi.py          writes the files that have changed, and names them
-abi.py moved    the same, although something that was published is gone or at another place
-abi.py check    prints what is not as this script would write it; fails if anything is
+abi.py                  writes the files that have changed, and names them
+abi.py moved            the same, although something that was published is gone or at another place
+abi.py check            prints what is not as this script would write it; fails if anything is
+abi.py layout           prints abi_layout.h, the assertions on all members and numbers, for the builds of tests
+abi.py tables           prints abi_tables.h, the requests and counters, for these
+abi.py constants FILE   prints the numbers that syzkaller needs beside a description
 
-The files are those of make_all(). They have only what follows from the header: names, numbers, sizes and the order of members.
-The rest needs decisions, so it is written by hand in other files, which use these. Because this script only knows the form in
-which the header is written, the C compiler checks its result, by the assertions of abi_layout.h.
+The files are those of make_all(): what others take without running this script. They have only what follows from the header:
+names, numbers, sizes and the order of members. The rest needs decisions, so it is written by hand in other files, which use these.
+Because this script only knows the form in which the header is written, the C compiler checks its result, by abi_layout.h.
 """
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 HEADER = TOP / "uapi/linux/kwq.h"
-LAYOUT = "selftests/device/abi_layout.h"
+PYTHON = "userspace/python/kwq/_abi.py"
 SYZKALLER = "selftests/fuzz/syzkaller"
 SYMBOLS = "userspace/packaging/debian/libkwq1.symbols"
 NOTE = "Made from uapi/linux/kwq.h by selftests/check/abi.py"
@@ -302,9 +306,7 @@ def layout(header):
               for c in header.constants.values()] + [""]
     for name, how, number, _ in header.requests:
         lines += [f"KWQ_EQUALS(IOC_{name}, {how << 30 | (4 if how else 0) << 16 | 0xbb << 8 | int(number, 16):#010x});"]
-    return c_header("KWQ_ABI_LAYOUT_H", "U3: members, numbers and requests that were published never change, for programs of 32 "
-                    "and of 64 bits. A structure may grow at its end, so abi.py changes its size here and adds lines, but takes "
-                    "no member and no number out.", lines)
+    return c_header("KWQ_ABI_LAYOUT_H", "U3: members, numbers and requests are the same for programs of 32 and of 64 bits.", lines)
 
 
 def syzkaller_member(header, member, request, flags):
@@ -347,11 +349,29 @@ def syzkaller(header):
                       "include <uapi/linux/kwq.h>", "", *calls, "", *sets, *structs, ""])
 
 
-def constants_of(text):
-    """The file of numbers that syzkaller needs beside a description."""
-    sys.path.insert(0, str(TOP / SYZKALLER))
-    import check
-    return check.consts(text)
+def constants(text):
+    """The file of numbers that syzkaller needs beside a description, if it has no kernel tree."""
+    defined = dict(re.findall(r"^define (\w+)\t(.*)$", text, re.M))
+    used = set(re.findall(r"\b(?:KWQ|O|CLOCK|AT)_\w+\b", re.sub(r"^#.*|\$\w+", "", text, flags=re.M)))
+    values = compiled({**{name: name for name in used - set(defined)}, **defined})
+    # The number of a system call depends on the architecture.
+    calls = {"ioctl": "16, 386:54, arm64:29", "openat": "257, 386:295, arm64:56", "write": "1, 386:4, arm64:64"}
+    values.update({f"__NR_{name}": number for name, number in calls.items() if re.search(rf"^{name}\$", text, re.M)})
+    return "\n".join(["# SPDX-License-Identifier: GPL-2.0-only", f"# {NOTE}: do not edit.", "arches = 386, amd64, arm64",
+                      *sorted(f"{name} = {value}" for name, value in values.items()), ""])
+
+
+def compiled(expressions):
+    """Asks the compiler for the values of expressions, also of constants of the system's headers."""
+    lines = [f'printf("%llu\\n", (unsigned long long)(long long)({text}));' for text in expressions.values()]
+    source = "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <stdio.h>\n#include <time.h>\n#include <linux/kwq.h>\n" \
+             "int main(void)\n{\n" + "\n".join(lines) + "\nreturn 0;\n}\n"
+    with tempfile.TemporaryDirectory() as work:
+        program = Path(work) / "abi"
+        subprocess.run([*os.environ.get("CC", "cc").split(), "-w", f"-I{TOP / 'uapi'}", "-x", "c", "-", "-o", program],
+                       input=source, text=True, check=True)
+        said = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+    return dict(zip(expressions, map(int, said)))
 
 
 def symbols():
@@ -371,26 +391,37 @@ def misread(text):
     return subprocess.run(command, input=text, text=True, capture_output=True).stderr
 
 
-def withdrawn(text):
-    """The members and numbers of abi_layout.h that this script would take out. Sizes may change, as structures may grow."""
-    old = (TOP / LAYOUT).read_text() if (TOP / LAYOUT).exists() else ""
-    return [line for line in old.splitlines() if line.startswith("KWQ_") and line not in text.splitlines()]
+def published(text):
+    """The numbers in Python's _abi.py, and the members of its structures with their places."""
+    found = re.findall(r"^(\w+): Final = (?!Layout)(.*)", text, re.M)
+    for name, members in re.findall(r'Layout\("([\w.]+)", "+([^"]*)"', text):
+        found += [(f"struct {name}", f"{number}: {member}") for number, member in enumerate(members.split())]
+    return found
+
+
+def withdrawn(header):
+    """What the checked-in _abi.py has, and this script would take out. Structures may grow at their ends."""
+    left = set(published(python(header)))
+    return [" ".join(one) for one in published((TOP / PYTHON).read_text()) if one not in left]
 
 
 def make_all(header):
     """The text of each file."""
-    described = {"kwq.txt": (TOP / SYZKALLER / "kwq.txt").read_text(), "kwq_abi.txt": syzkaller(header)}
-    return {LAYOUT: layout(header), SYMBOLS: symbols(), "selftests/device/abi_tables.h": tables(header), "userspace/go/abi.go": go(header),
-            "userspace/python/kwq/_abi.py": python(header), f"{SYZKALLER}/kwq_abi.txt": described["kwq_abi.txt"],
-            **{f"{SYZKALLER}/{name}.const": constants_of(text) for name, text in described.items()}}
+    return {SYMBOLS: symbols(), "userspace/go/abi.go": go(header), PYTHON: python(header),
+            f"{SYZKALLER}/kwq_abi.txt": syzkaller(header)}
 
 
 def main():
     header = Header(HEADER.read_text())
+    printed = {"layout": lambda: layout(header), "tables": lambda: tables(header),
+               "constants": lambda: constants(Path(sys.argv[2]).read_text())}
+    if sys.argv[1:] and sys.argv[1] in printed:
+        print(printed[sys.argv[1]](), end="")
+        return False
     faults = misread(layout(header)).splitlines()
     if sys.argv[1:] != ["moved"]:
-        faults += [f"{LAYOUT} has {line} and the header has not. Before a release, `abi.py moved` accepts that."
-                   for line in withdrawn(layout(header))]
+        faults += [f"{one} was published, and the header has it no more. Before a release, `abi.py moved` accepts that."
+                   for one in withdrawn(header)]
     for name, text in make_all(header).items() if not faults else ():
         if (TOP / name).exists() and (TOP / name).read_text() == text:
             continue

@@ -28,7 +28,7 @@
 
 #include <semaphore.h>
 
-#include "../device/abi_tables.h"
+#include "abi_tables.h"
 #include "../device/kwq_test.h"
 
 #define PROCESSES	4

@@ -34,7 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../selftests/device/abi_tables.h"
+#include "abi_tables.h"
 #include "base/cmd.h"
 #include "fake-kernel.h"
 #include "wrap-open.h"
