@@ -10,7 +10,8 @@ import json
 import sys
 
 # Those of several commands.
-PARTS = ('key', 'key_bytes', 'bytes', 'refusal', 'line', 'argument', 'item', 'limit', 'maximum', 'histogram')
+PARTS = ('key', 'key_bytes', 'bytes', 'refusal', 'line', 'argument', 'item', 'limit', 'maximum', 'histogram', 'count',
+         'count_or_null', 'priority')
 
 
 def load(path):
