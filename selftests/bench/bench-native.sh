@@ -13,11 +13,7 @@ ROWS=$TOP/selftests/bench/rows-native
 FIGURES=$BUILD/bench-native.figures
 RUNS=${RUNS:-5}
 
-TESTS=(
-	cycle coalesced add_after.10k add_after.100k add_after.1m due.100k due.1m two.cycle two_by_two
-)
-
-# The real client-go, beside our own queue in Go.
+# The real client-go.
 CLIENT_GO=(client-go.cycle client-go.metrics.cycle client-go.two.cycle client-go.metrics.two.cycle client-go.two.add)
 
 # The percentage of processor time used by others above which the note calls the times unreliable.
@@ -105,7 +101,6 @@ mkdir -p "$LOGS"
 rm -f "$FIGURES" "$BUILD"/bench-native.{runs,note} "$LOGS"/bench-native*.figures
 uml=$("$SELFTESTS/machine/kernel.sh" uml-bench)
 source=$("$SELFTESTS/machine/kernel.sh" source)
-logged bench-peers make -C "$TOP/selftests/bench/peers" O="$BUILD/peers" all
 logged bench-go make -C "$TOP/selftests/bench/go" O="$BUILD/bench" all
 logged bench-contend make -C "$TOP/selftests/models/core" O="$BUILD/bench-host" KERNEL_SOURCE="$source" contend
 
@@ -116,7 +111,6 @@ for run in $(seq "$RUNS"); do
 	progress "measuring time on this machine, run $run of $RUNS"
 	figures=$LOGS/bench-native-$run.figures
 	run_uml >"$figures"
-	timeout -k 5 300 "$BUILD/peers/peer-c" -p native. "${TESTS[@]}" >>"$figures" || die "peer-c failed"
 	timeout -k 5 300 "$BUILD/bench/bench-go" -p native. "${CLIENT_GO[@]}" >>"$figures" || die "bench-go failed"
 	timeout -k 5 600 "$BUILD/bench-host/contend" native. >>"$figures" || die "contend failed"
 done

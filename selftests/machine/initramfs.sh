@@ -265,11 +265,10 @@ for content in "$@"; do
 		mkdir "$root/bench"
 		cp "$BUILD/module-$release/bench/kwq_watch.ko" "$root/bench"
 		logged bench-device make -C "$TOP/selftests/bench/device" O="$BUILD/bench" LIBRARY="$userspace" all
-		logged bench-peers make -C "$TOP/selftests/bench/peers" O="$BUILD/bench" all
 		logged bench-go make -C "$TOP/selftests/bench/go" O="$BUILD/bench" all
 		logged bench-client make -C "$TOP/selftests/bench/servers" O="$BUILD/bench" all
 		cp "$TOP/selftests/bench"/{run{,-processors,-stalls,-keys,-python},python/bench.py} \
-			"$BUILD/bench"/{device,peer-c,bench-go,client} "$root/bench"
+			"$BUILD/bench"/{device,bench-go,client} "$root/bench"
 		# The programs, and two libraries that not every Debian has.
 		servers=$("$SELFTESTS/machine/unpacked.sh" host beanstalkd redis-server redis-tools libjemalloc2 liblzf1)
 		for server in beanstalkd redis-server; do
