@@ -218,7 +218,8 @@ int kwq_open(struct kwq **q, const char *name, unsigned int rights, int open_fla
  *
  * Everybody who may use /dev/kwq can create a queue of a name that is free, and read, change
  * or take out what others add to it then. So a program that makes a queue unless it exists asks
- * this before it trusts one that exists. kwq_create() with @or_open does so itself.
+ * this before it trusts one that exists. kwq_create() with @or_open does so itself, and kwq_open()
+ * does not, because a program may mean the queue of another user.
  *
  * Return: 0, or -EPERM (another user created the queue).
  */
@@ -263,11 +264,12 @@ int kwq_fd(const struct kwq *q);
  * @q:		the queue; a handle with the write right
  * @use:	true to begin now, false for never
  *
- * A board has keys of ready and of dirty keys. kwq_add(), and kwq_add_with() without any option,
- * of such a key needs no system call. By default a handle maps the board after its 16th add that
- * coalesced, and stops to look at it after 64 looks in vain, until adds have coalesced
- * again. This is right for most programs. A program calls this function before it gives up
- * the system calls ioctl(2) and mmap(2), or to measure.
+ * A board has keys of ready and of dirty items, of up to 56 bytes. kwq_add(), and
+ * kwq_add_with() without any option, of such a key needs no system call. By default a
+ * handle maps the board after its 16th add that coalesced, and stops to look at it after 64
+ * looks in vain, until adds have coalesced again. This is right for most programs. A
+ * program calls this function before it gives up the system calls ioctl(2) and mmap(2), or
+ * to measure.
  *
  * Return: 0. If @use is true and the handle has not mapped the board yet, also -EBADF (no write
  * right), -EDQUOT, -EMFILE, -ENFILE, -ENOMEM, -EOPNOTSUPP (this machine's caches forbid it), or
@@ -532,10 +534,10 @@ int kwq_bury(struct kwq *q, uint64_t ticket);
  * kwq_give_back() - return an item to the queue as if it had not been handed out
  * @ticket:	the item's ticket.
  *
- * The item is ready at the head of its priority. It keeps its requeues, and its time if it is
- * waiting, and does not count as lost. An add that came during the hand-out is served by the
- * same run, and can raise the priority. Of several items that are given back, the last one
- * comes first.
+ * A worker calls this for items that it has not begun. The item is ready at the head of its
+ * priority. It keeps its requeues, and its time if it is waiting, and does not count as lost.
+ * An add that came during the hand-out is served by the same run, and can raise the priority.
+ * Of several items that are given back, the last one comes first.
  *
  * Return: KWQ_RETURNED, and the bit KWQ_STILL_WAITING if the item waits for a time, too; the
  * errors of kwq_done(), with -EINVAL also from a module without KWQ_FEATURE_SETTLE.
@@ -556,8 +558,8 @@ int kwq_done_key(struct kwq *q, const void *key, size_t len);
  * kwq_extend() - extend the lease of an item that this handle holds
  * @ticket:	the item's ticket.
  *
- * From now on the handle may hold the item for &kwq_create_options.lease. In a queue
- * without leases the call changes nothing.
+ * From now on the handle may hold the item for &kwq_create_options.lease, which kwq_stat() tells.
+ * In a queue without leases the call changes nothing.
  *
  * Return: 0, or -EBADF (not open for reading), -EINVAL (ticket 0), -ENOMEM, -ENOTTY
  * (the module has no leases), -ESTALE (this handle does not hold the hand-out of that

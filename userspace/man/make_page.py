@@ -26,7 +26,7 @@ WORDS = [
     (r"(\w+)\((\d)\)", "Xr {0} {1}"),
     (r"(\w+)\(\)", "Fn {0}"),
     (r"<(linux/kwq\.h)>", "In {0}"),
-    (r"((?:KWQ|O|CLOCK|CAP|SA)_[A-Z_]+\*?|E?POLL[A-Z]+|SCM_RIGHTS)", "Dv {0}"),
+    (r"((?:KWQ|O|CLOCK|CAP|SA)_[A-Z_]+\*?|E?POLL[A-Z]+|SCM_RIGHTS|NULL)", "Dv {0}"),
     (r"(-?(?:%s))" % "|".join(errno.errorcode.values()), "Er {0}"),
 ]
 
@@ -145,7 +145,7 @@ class Comment:
 
 
 def capital(text):
-    return text[:1].upper() + text[1:]
+    return text if "_" in text.split()[0] else text[:1].upper() + text[1:]
 
 
 def constants(chunk):

@@ -69,7 +69,7 @@ shared=$(nm -D --defined-only "$O/libkwq.so" | sed -nE 's/.* T ([^@]*)@@LIBKWQ_1
 everything=$(nm -D --defined-only "$O/libkwq.so" | sed -E 's/.* [A-Z] //' |
 	grep -vE '^LIBKWQ_1\.0(@|$)' | sed 's/@.*//' | sort)
 static=$(nm --defined-only "$O/libkwq.a" | sed -nE 's/.* T (kwq_[a-z_]+)$/\1/p' | sort)
-documented=$(sed -nE 's/^\.Fn (kwq_[a-z_]+) .*/\1/p' "$SRC/man/libkwq.3" | sort -u)
+documented=$(sed -nE 's/^\.Fn (kwq_[a-z_]+) ".*/\1/p' "$O/man/libkwq.3" | sort -u)
 
 ok "there are functions" test "$(wc -w <<<"$header")" -ge 25
 same "the version map has those of the header" "$map" "$header"

@@ -35,7 +35,7 @@ for page in "$SRC"/man/*.[1-9]; do
 	[ ! -f "$O/man/$name" ] || page=$O/man/$name
 	ok "$name is installed" cmp "$page" "$ROOT/opt/man/man${name##*.}/$name"
 done
-ok "kwq_get(3) is libkwq(3)" cmp "$SRC/man/libkwq.3" "$ROOT/opt/man/man3/kwq_get.3"
+ok "kwq_get(3) is libkwq(3)" cmp "$O/man/libkwq.3" "$ROOT/opt/man/man3/kwq_get.3"
 ok "the installed command runs" env LD_LIBRARY_PATH="$ROOT$PREFIX/lib" \
 	"$ROOT$PREFIX/bin/kwq" --version
 
