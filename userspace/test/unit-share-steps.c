@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
  * The cores of kwq share, step by step. The simulation of unit-share meets these sequences of
- * events rarely or never. All times and results are given. docs/testing/models.md names the rules.
+ * events rarely or never. All times and results are given. docs/share-protocol.md has the rules.
  */
 #include <stdlib.h>
 
