@@ -896,7 +896,10 @@ struct kwq_item *kwq_core_peek(const struct kwq_core *core, ktime_t now)
 	return unlikely(core->unusual) ? peek_unusual(core, now) : first_of_bands(core);
 }
 
-/* A run has a number of its own, and the colour of the dirty mark that it ends. */
+/*
+ * Each run has a number, so that a flush can tell it from later ones, and takes the colour of the
+ * dirty mark that it ends.
+ */
 static inline u8 marks_of_next_run(u8 marks)
 {
 	u8 colour = marks & KWQ_MARK_DIRTY ? KWQ_MARK_DIRTY | KWQ_MARK_RUN : 0;

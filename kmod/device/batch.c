@@ -381,7 +381,8 @@ static __always_inline void hash_keys(const struct kwq_batch_kind *kind,
 
 /*
  * Takes up to @nr entries: copies them and their keys in, carries them out, and copies their
- * results out. On the way of most requests @nr, @extra and @wait are constants: 1, NULL and NULL.
+ * results out. Most callers pass constants for @nr, @extra and @wait (1, NULL, NULL), so the
+ * compiler drops what only the others need.
  */
 static __always_inline int take_some(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
 				     const struct kwq_batch *batch, struct cursor *at,

@@ -158,7 +158,10 @@ noinline void kwq_board_post(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 	if (old) {
 		old->is_posted = false;
 		old->is_added = true;
-		/* Its hand-out clears no slot: pairs with smp_mb() in kwq_board_look(). */
+		/*
+		 * The hand-out of @old will clear no slot, so this barrier takes the place of
+		 * that write: it pairs with smp_mb() in kwq_board_look().
+		 */
 		smp_mb();
 	}
 }

@@ -2,9 +2,9 @@
 /*
  * The changes of a queue (N8); follow.c has the calls of the handle that follows them.
  *
- * A queue of items that have changed, in the queue of items: each of them is there once, however
- * often it changes. The link and the number are a part of the item's memory. So a change never
- * allocates, and a follower that does not read costs nothing but the memory of items.
+ * The items that have changed form a queue of their own, in which each is once, however often it
+ * changes. Since link and number are a part of the item, a change never allocates, and a follower
+ * that does not read costs only the items' memory.
  *
  * An item is in one of two lists, or in none:
  *
@@ -15,9 +15,9 @@
  *		or the follower may have crashed before it used what it read. A change moves it
  *		back to the end of @unread, with a new number.
  *
- * The numbers of @told are at most @last_told, and all numbers of @unread are greater. Both lists
- * are sorted by numbers. The follower's next call says up to which number it has read. The items
- * up to there leave @told. The others go back to the head of @unread, as a whole.
+ * Both lists are sorted by number, and all of @told (up to @last_told) are below all of @unread.
+ * The follower's next call says up to which number it has read: those items leave @told, and the
+ * rest go back to the head of @unread.
  *
  * Four numbers say how far the follower is, each at most the next one:
  *

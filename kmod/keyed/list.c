@@ -23,8 +23,8 @@
 #include "timens.h"
 
 /*
- * O8: a hold looks at so many buckets and items, each of which may be in a cache line of its own,
- * and at the rest of the last bucket.
+ * O8: the most buckets and items that a hold looks at, because each may cost a cache line. It also
+ * finishes the bucket in which it stops.
  */
 #define LISTED_LOOKS_PER_HOLD	256
 

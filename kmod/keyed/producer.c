@@ -250,7 +250,10 @@ static int add(struct kwq_handle *handle, const struct kwq_key *key,
 	return ret;
 }
 
-/* Returns -EDQUOT or -ENOMEM. Until the add it counts as memory of the call that gave the queue. */
+/*
+ * Until the add takes it over, the value counts as memory of the call by which the driver got the
+ * queue. Returns -EDQUOT or -ENOMEM.
+ */
 static int take_value(struct kwq_handle *handle, struct kwq_extras *extras,
 		      const struct kwq_key_options *options, u32 *bytes)
 {

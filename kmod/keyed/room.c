@@ -14,8 +14,8 @@
  *     the lock in any case, and so the next one is woken.
  *   - If it needs memory first, the room stays its own until it has tried: see @was_told.
  *
- * An add that does not wait takes any room that it finds. An adder whose room was taken waits
- * again, behind the others.
+ * An add that does not wait may take that room first. The woken adder then waits again, behind the
+ * others.
  *
  * A quota wakes all of its adders, and each tries again.
  *

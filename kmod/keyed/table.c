@@ -52,7 +52,7 @@ static void free_page_of_table(struct kwq_table *table, void **page)
 	*page = NULL;
 }
 
-/* Bucket @nr is gone, or could not be made: frees its page if it was the first there. */
+/* Frees the page of bucket @nr, which is gone or could not be made, if it was the page's first. */
 static void free_place(struct kwq_table *table, u32 nr)
 {
 	if (nr == first_in(nr, KWQ_TABLE_FANOUT))

@@ -31,7 +31,10 @@ static void expire_waits(struct kwq_queue *queue, ktime_t now, unsigned int budg
 	}
 }
 
-/* A manual clock can reach KTIME_MAX, which is also the time of nothing. */
+/*
+ * KTIME_MAX means that nothing waits, but a manual clock can reach it, so has_waiting is asked as
+ * well.
+ */
 static bool has_due(const struct kwq_core *core, ktime_t now)
 {
 	return !core->shut_down && kwq_core_has_waiting(core) && kwq_core_next_time(core) <= now;

@@ -178,11 +178,10 @@ void kwq_end_posts_locked(struct kwq_queue *queue)
 }
 
 /*
- * How often to look for the lock before queueing up for it, and for how long to leave it alone in
- * between: at most some 40 us in all, where cpu_relax() takes long. A processor that has the lock
- * has the cache lines of the queue, too. If it is left alone for some holds, all of these cost it
- * less than a single one whose lines come from another processor. Two processors that add, get
- * and finish then need 440 ns for each item instead of 2,030; one alone needs 340.
+ * How often to look for a lock that another processor has, before queueing up for it, and how long
+ * to leave it alone in between (40 us in all at most). The holder also has the queue's cache
+ * lines, so several of its holds cost less than one whose lines have to travel. Two processors
+ * that add, get and finish then need 440 ns for each item instead of 2,030; one alone needs 340.
  */
 #define LOOKS		4
 #define LEAVES_ALONE	128

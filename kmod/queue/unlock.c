@@ -88,9 +88,9 @@ static inline void queue_some_workers(struct kwq_queue *queue, u32 nr)
 static noinline void wake_for(struct kwq_queue *queue, u32 nr)
 {
 	/*
-	 * No wake-up for items that were handed out in the same hold, as when a worker gets
-	 * back the item that it requeued. None for items whose group is at its limit, either:
-	 * the end of a run wakes (Q16). For a paused queue, the end of the pause wakes.
+	 * Wake nobody for an item that was handed out in the same hold, as when a worker gets
+	 * back what it requeued; nor for one whose group is at its limit, because the end of a
+	 * run wakes for that (Q16); nor while paused, because the end of the pause does.
 	 */
 	if (unlikely(queue->core.unusual))
 		nr = kwq_core_is_paused(&queue->core) ? 0 :

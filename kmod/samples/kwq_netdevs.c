@@ -58,8 +58,8 @@ static unsigned long adds;
 module_param(adds, ulong, 0444);
 
 /*
- * The caller holds RTNL, and may sleep. But then all others would wait as well while the program's
- * memory is short, so it does not say so. A name that is refused counts in &kwq_stat.refused.
+ * It may sleep here, but does not say so, because under RTNL the whole machine would wait with it
+ * while the program's memory is short. A name that is refused counts in &kwq_stat.refused.
  */
 static void feed_name(const struct feed *feed, const struct net_device *dev)
 {
