@@ -52,6 +52,17 @@ S390X_IMAGE_PACKAGE=linux-image-s390x
 
 JOBS=${JOBS:-$(nproc)}
 
+# sources: lists the files of the repository, or in it after the next `git add`, each ended by NUL. Without git, or if git does not
+# trust the owner of the repository, lists everything except build/.
+sources() {
+	cd "$TOP"
+	if git rev-parse --git-dir >/dev/null 2>&1; then
+		git ls-files -z --cached --others --exclude-standard
+	else
+		find . \( -path ./build -o -path ./.git \) -prune -o -type f -print0
+	fi
+}
+
 # release_of KDIR: prints the release (uname -r) of the kernel that modules in KDIR are built for.
 release_of() {
 	sed -n 's/^#define UTS_RELEASE "\(.*\)"$/\1/p' "$1/include/generated/utsrelease.h"

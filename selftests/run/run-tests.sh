@@ -225,12 +225,8 @@ run() {
 		progress "KUnit on the ${1#kunit-} kernel"
 		machine "$1" kunit "${1#kunit-}" kunit kunit
 		;;
-	kunit-uml)
-		progress "KUnit built into User-Mode Linux"
-		kunit_uml "$1"
-		;;
-	kunit-uml-queue)
-		progress "KUnit without the device, built into User-Mode Linux"
+	kunit-uml | kunit-uml-queue)
+		progress "KUnit built into User-Mode Linux: $1"
 		kunit_uml "$1"
 		;;
 	load-stock-queue)
@@ -289,12 +285,8 @@ run() {
 		PROGRAM_SECONDS=$((2 * PROGRAM_SECONDS)) MACHINE_SECONDS=$((2 * MACHINE_SECONDS))
 		machine "$1" kselftest stock "$1" kselftest "$PROGRAM_SECONDS" "${chosen:-@(priority|priority-upstream)}"
 		;;
-	share-rules)
-		progress "a shared queue on three machines"
-		MEMORY=3G machine "$1" kselftest stock share kselftest 1200 "$1"
-		;;
-	share-faults)
-		progress "a shared queue on three machines, and its faults"
+	share-rules | share-faults)
+		progress "a shared queue on three machines: $1"
 		MEMORY=3G KWQ_SEED=${SEED:-} machine "$1" kselftest stock share kselftest 1200 "$1"
 		;;
 	share-power)

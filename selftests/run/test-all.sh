@@ -25,11 +25,7 @@ WORK=$BUILD/test-all
 # Prints a checksum of all sources.
 sum_sources() {
 	cd "$TOP"
-	if git rev-parse --git-dir >/dev/null 2>&1; then
-		git ls-files -z --cached --others --exclude-standard
-	else
-		find . \( -path ./build -o -path ./.git \) -prune -o -type f -print0
-	fi | sort -z | { xargs -0 sha256sum 2>/dev/null || true; } | sha256sum | cut -c 1-16
+	sources | sort -z | { xargs -0 sha256sum 2>/dev/null || true; } | sha256sum | cut -c 1-16
 }
 
 # newest PACKAGE ARCHITECTURE SUITE: prints the version of a package that is unpacked and not installed.
@@ -78,9 +74,11 @@ look_at() {
 # All of them now. A package that a later target installed would make the results of those before it void.
 "$SELFTESTS/machine/packages.sh" machine kernels device host check model spin share arm64 s390x packages
 
-unset SUITES PROGRAMS TESTS KUNIT CHECKS MUTANTS COPIES OPS FUZZ SEED SPIN SOAK NATS SYNC KERNEL_ARGS KWQ_RULES
-unset KWQ_SOAK_SECONDS KWQ_ITEMS KWQ_SEED KWQ_KILLS KWQ_POWER KWQ_CLANG PROGRAM_SECONDS MACHINE_SECONDS UML_SECONDS AT_ONCE KVM MEMORY
-unset PROCESSORS
+# The targets see none of the variables that choose tests or change what these do.
+kept=()
+for variable in PATH HOME LANG TMPDIR XDG_CACHE_HOME {http,https,no}_proxy AGAIN; do
+	[ -z "${!variable:-}" ] || kept+=("$variable=${!variable}")
+done
 mkdir -p "$WORK"
 # Each target has the lock of the build folder for itself only, and a second run would write into the results of this one.
 exec 5>"$BUILD/lock-all"
@@ -104,7 +102,7 @@ for target in "${TARGETS[@]}"; do
 		progress "make $name, about $takes minutes"
 		versions=$(versions "$name")
 		began=$SECONDS result=passed
-		make -C "$TOP" --no-print-directory "$name" 2>&1 </dev/null | tee "$WORK/$name.log" |
+		env -i "${kept[@]}" make -C "$TOP" --no-print-directory "$name" 2>&1 </dev/null | tee "$WORK/$name.log" |
 			{ grep --line-buffered '^\[ *[0-9]*:[0-9]*\] ' >&2 || true; } || result=failed
 		# If the sources have changed meanwhile, the result is for neither.
 		[ "$(sum_sources)" = "$sources" ] || sources=changed

@@ -13,17 +13,6 @@ version=$(sed -n 's/^VERSION[[:space:]]*:= *//p' "$TOP/userspace/Makefile")
 out=$BUILD/deb
 stage=$out/kwq-$version
 
-# sources: lists files in the repository, or in it after the next `git add`. Without git, or if git does not trust
-# the owner of the repository, lists everything except build/.
-sources() {
-	cd "$TOP"
-	if git rev-parse --git-dir >/dev/null 2>&1; then
-		git ls-files -z --cached --others --exclude-standard
-	else
-		find . \( -path ./build -o -path ./.git \) -prune -o -type f -print0
-	fi
-}
-
 rm -rf --one-file-system "$out"
 mkdir -p "$stage"
 # A deleted file that is not committed yet cannot be copied.
