@@ -107,27 +107,8 @@ check_spdx() {
 			}'
 }
 
-# debian/copyright summarises the licences of the files. As there, the last matching pattern counts.
 check_copyright() {
-	files | python3 -c '
-import fnmatch, re, sys
-text = open("userspace/packaging/debian/copyright").read()
-stanzas = [(paragraph[1].split(), paragraph[2]) for paragraph in
-           re.finditer(r"^Files:(.*?)^Copyright:.*?^License: (.*?)$", text, re.M | re.S)]
-for file in sys.stdin.read().splitlines():
-    if file.startswith("LICENSES/"):
-        continue
-    head = "".join(open(file, errors="replace").readlines()[:3])
-    spdx = re.search(r"SPDX-License-Identifier: ([^*\n]*)", head)
-    if not spdx:
-        continue
-    says = re.sub(r"\.0\b|-only", "", spdx[1].strip()).replace("-or-later", "+").replace(" OR ", " or ")
-    says = re.sub(r" WITH (\S+)", r" with \1 exception", says)
-    path = re.sub(r"^userspace/packaging/debian/", "debian/", file)
-    told = [license for patterns, license in stanzas if any(fnmatch.fnmatch(path, p) for p in patterns)][-1]
-    if told != says:
-        print(f"{file}: {spdx[1].strip()}, but {told} in debian/copyright")
-'
+	files | "$SELFTESTS/check/pages.py" copyright
 }
 
 # checkpatch IGNORE PATTERN...: runs in a folder of its own, because checkpatch writes a file to the top of a
@@ -332,35 +313,8 @@ check_quotes() {
 	[ "$number" -gt 0 ] || echo "docs/drivers.md does not quote the sample"
 }
 
-# Each link from a page to a file names a file that exists, and each anchor names a heading of it. docs/source-tree.md names
-# each file of the module.
-# shellcheck disable=SC2016 # backquotes of Markdown
 check_links() {
-	files '*.md' | python3 -c '
-import pathlib, re, sys
-
-def prose(page):
-    """The text of a page, with empty lines in place of its examples."""
-    return re.sub(r"^```.*?^```$", lambda example: "\n" * example[0].count("\n"), page.read_text(), flags=re.S | re.M)
-
-def anchors(page):
-    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.*)", prose(page), re.M)}
-
-for page in map(pathlib.Path, sys.stdin.read().split()):
-    for number, line in enumerate(prose(page).splitlines(), 1):
-        for link in re.findall(r"\]\((?!https?:)([^)]*)\)", line):
-            name, _, anchor = link.partition("#")
-            target = page.parent / name if name else page
-            if not target.exists() or anchor and anchor not in anchors(target):
-                print(f"{page}:{number}: there is no {link}")
-'
-	files 'kmod/*/*.c' ':!kmod/tests' ':!kmod/samples' | while read -r file; do
-		grep -q "^     ${file##*/} " docs/source-tree.md ||
-			echo "docs/source-tree.md does not name $file"
-	done
-	sed -n 's/^     \([a-z_]*\.c\) .*/\1/p' docs/source-tree.md | while read -r name; do
-		[ -n "$(files "kmod/*/$name" ':!kmod/tests')" ] || echo "docs/source-tree.md: there is no $name"
-	done
+	files | "$SELFTESTS/check/pages.py" links
 }
 
 # The template plus its omitted parts must build as a module, with the Kbuild that docs/drivers.md gives. The word
@@ -545,28 +499,8 @@ check_records() {
 	} 2>/dev/null | paste -sd ' ' | grep -vx 'a=yes =yes a=yes b=no b=no a=yes =no' || true
 }
 
-# Each file is named by a page, by itself or by a pattern, with as much of its path as the page gives. foo.c names foo.h, too.
 check_named() {
-	files | python3 -c '
-import fnmatch, os.path, re, sys
-files = sys.stdin.read().splitlines()
-pages = [file for file in files if file.endswith(".md")]
-words = set()
-for page in pages:
-    # "**" is bold type.
-    text = open(page).read().replace("**", " ")
-    words.update(word.rstrip(".,") for word in re.findall(r"[\w.@*/\[\]-]+", text))
-# A pattern that has no more than the end of a name would name every file of its kind.
-patterns = [re.compile(fnmatch.translate(word).replace(".*", "[^/]*")) for word in words if "*" in word
-            and re.search(r"\w{2}", re.sub(r"\.[^./]*$", "", word))]
-for file in files:
-    names = {file} | {file[match.end():] for match in re.finditer("/", file)}
-    if file.endswith(".h"):
-        names |= {name[:-1] + "c" for name in names}
-    is_page_or_common = file in pages or os.path.basename(file) in ("Makefile", "Kbuild", "Kconfig")
-    if not (is_page_or_common or names & words or any(pattern.match(name) for pattern in patterns for name in names)):
-        print(f"{file}: no page names it, and docs/source-tree.md should")
-'
+	files | "$SELFTESTS/check/pages.py" named
 }
 
 # passes VERSION FILE...: prints the files that $reader read, and whether they pass.
