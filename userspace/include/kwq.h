@@ -264,11 +264,12 @@ int kwq_fd(const struct kwq *q);
  * @q:		the queue; a handle with the write right
  * @use:	true to begin now, false for never
  *
- * A board has keys of ready and of dirty items, of up to 56 bytes. kwq_add(), and kwq_add_with()
- * without any option, of such a key needs no system call. By default a handle maps the board after
- * its 16th add that coalesced, and stops to look at it after 64 looks in vain, until adds have
- * coalesced again. This is right for most programs. A program calls this function before it gives
- * up the system calls ioctl(2) and mmap(2), or to measure.
+ * A board has keys of ready and of dirty items, of up to 56 bytes. kwq_add(), and
+ * kwq_add_with() without any option, of such a key needs no system call. By default a
+ * handle maps the board after its 16th add that coalesced, and stops to look at it after 64
+ * looks in vain, until adds have coalesced again. This is right for most programs. A
+ * program calls this function before it gives up the system calls ioctl(2) and mmap(2), or
+ * to measure.
  *
  * Return: 0. If @use is true and the handle has not mapped the board yet, also -EBADF (no write
  * right), -EDQUOT, -EMFILE, -ENFILE, -ENOMEM, -EOPNOTSUPP (this machine's caches forbid it), or
