@@ -1374,8 +1374,21 @@ func TestDeviceBoard(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// Q8
 	onBoard(t, q, "a", Coalesced)
+	// Some versions of Go allocate memory for the barrier of a look.
+	looks := testing.AllocsPerRun(100, func() { q.look("a") })
+	key := []byte("a")
+	if n := testing.AllocsPerRun(100, func() {
+		if result, err := q.AddBytes(key); result != Coalesced || err != nil {
+			t.Errorf("an add of a key in a buffer: %v, %v", result, err)
+		}
+	}); n != looks {
+		t.Errorf("an add of a key in a buffer made %v allocations, and a look %v", n, looks)
+	}
+	if result, err := q.AddBytes([]byte("new")); result != Added || err != nil {
+		t.Errorf("an add of a new key in a buffer: %v, %v", result, err)
+	}
+	// Q8
 	if err := q.ShutDown(); err != nil {
 		t.Fatal(err)
 	}
@@ -1722,6 +1735,8 @@ func TestDeviceSync(t *testing.T) {
 	is(t, <-ended, ErrClosed)
 	is(t, worker.Sync(background), ErrClosed)
 
+	// An add that waits until its change is kept leaves Go's only processor to the follower.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	q = newQueue(t, &CreateOptions{Changes: true, Sync: true})
 	worker, err = q.Reopen(0)
 	check(t, err)
