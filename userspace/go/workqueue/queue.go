@@ -115,7 +115,7 @@ func (q *Typed[T]) addText(item *T) error {
 		_, err := q.queue.Add(q.text.one(item))
 		return err
 	}
-	var room [textRoom]byte
+	var room textRoom
 	_, err := q.queue.AddBytes(q.text.key(&room, item))
 	return err
 }

@@ -14,8 +14,8 @@ type textCodec[T comparable] struct {
 	offsets []uintptr
 }
 
-// textRoom is the room for a key on the stack, a multiple of 8. A longer key needs memory.
-const textRoom = 128
+// textRoom is the room for a key on the stack, in words. A longer key needs memory.
+type textRoom [16]uint64
 
 // textCodecOf returns the codec for leaves that are all strings, else nil.
 func textCodecOf[T comparable](leaves []leaf) *textCodec[T] {
@@ -37,18 +37,19 @@ func (c *textCodec[T]) member(item *T, i int) *string {
 }
 
 // key returns the key of an item that has several members. That of two members is mostly in the room, which has to be zero before.
-func (c *textCodec[T]) key(room *[textRoom]byte, item *T) []byte {
+func (c *textCodec[T]) key(words *textRoom, item *T) []byte {
 	if len(c.offsets) > 2 {
 		return c.rareKey(item)
 	}
 	first, second := *c.member(item, 0), *c.member(item, 1)
 	n := len(first) + 1 + len(second)
-	if n > textRoom || first != "" && first[0] == 0 {
+	room := (*[unsafe.Sizeof(*words)]byte)(unsafe.Pointer(words))
+	if n > len(room) || first != "" && first[0] == 0 {
 		return c.rareKey(item)
 	}
 	copy(room[:], first)
 	copy(room[len(first)+1:], second)
-	if hasSpecial(room, n) {
+	if words.hasSpecial(n) {
 		return c.rareKey(item)
 	}
 	room[len(first)] = '/'
@@ -57,12 +58,12 @@ func (c *textCodec[T]) key(room *[textRoom]byte, item *T) []byte {
 
 // hasSpecial tells whether one of the first n bytes in the room has to be escaped. The rest of the room is zero, so eight bytes can be
 // looked at in one go. A word less ones has the highest bit of a byte set where the byte was zero, and perhaps above such a byte.
-func hasSpecial(room *[textRoom]byte, n int) bool {
+func (w *textRoom) hasSpecial(n int) bool {
 	const ones, highest = 0x0101010101010101, 0x8080808080808080
 
 	found := uint64(0)
 	for i := 0; i < n; i += 8 {
-		word := *(*uint64)(unsafe.Pointer(&room[i]))
+		word := w[i/8]
 		slash, percent := word^ones*'/', word^ones*'%'
 		found |= (slash-ones)&^slash | (percent-ones)&^percent
 	}
@@ -94,7 +95,7 @@ func (c *textCodec[T]) Encode(item T) (string, error) {
 	if c.isOne() {
 		return c.one(&item), nil
 	}
-	var room [textRoom]byte
+	var room textRoom
 	return string(c.key(&room, &item)), nil
 }
 
