@@ -5,6 +5,7 @@ package kwq
 import (
 	"context"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 	"unsafe"
@@ -73,16 +74,24 @@ func Group(name string) *string { return &name }
 
 // Add adds a key. It is ready at once. If it is being processed, it is ready again at its done.
 func (q *Queue) Add(key string) (AddResult, error) {
-	if err := checkKey(key); err != nil {
-		return 0, q.refuse(opAdd, key, err)
-	}
 	if result, found := q.look(key); found {
 		return result, nil
 	}
-	r := newRequest()
-	defer r.free()
-	r.entry = addEntry{keyLen: uint32(len(key))}
-	result, err := r.addOne(q, key)
+	return q.addUnlisted(key)
+}
+
+// AddBytes is Add, for a caller that has the key in a buffer. An add of a key that is ready allocates nothing.
+func (q *Queue) AddBytes(key []byte) (AddResult, error) {
+	// look keeps nothing of the string.
+	if result, found := q.look(*(*string)(unsafe.Pointer(&key))); found {
+		return result, nil
+	}
+	return q.addUnlisted(string(key))
+}
+
+// addUnlisted adds a key that is not on the board.
+func (q *Queue) addUnlisted(key string) (AddResult, error) {
+	result, err := q.addPlain(key, addEntry{})
 	if err == nil {
 		q.noteAdd(key, result)
 	}
@@ -95,24 +104,25 @@ func (q *Queue) AddAfter(key string, delay time.Duration) (AddResult, error) {
 	if delay < 0 {
 		delay = 0
 	}
-	if err := checkKey(key); err != nil {
-		return 0, q.refuse(opAdd, key, err)
-	}
-	r := newRequest()
-	defer r.free()
-	r.entry = addEntry{keyLen: uint32(len(key)), flags: addAfter, time: uint64(delay)}
-	return r.addOne(q, key)
+	return q.addPlain(key, addEntry{flags: addAfter, time: uint64(delay)})
 }
 
 // AddRateLimited adds a key after the delay that the queue's limiters compute, and raises its count of requeues.
 func (q *Queue) AddRateLimited(key string) (AddResult, error) {
+	return q.addPlain(key, addEntry{flags: addRateLimited})
+}
+
+// addPlain adds a key whose entry needs no extra.
+func (q *Queue) addPlain(key string, entry addEntry) (AddResult, error) {
 	if err := checkKey(key); err != nil {
 		return 0, q.refuse(opAdd, key, err)
 	}
-	r := newRequest()
-	defer r.free()
-	r.entry = addEntry{keyLen: uint32(len(key)), flags: addRateLimited}
-	return r.addOne(q, key)
+	entry.keyLen = uint32(len(key))
+	r := q.newRequest()
+	r.entry = entry
+	result, err := r.addOne(q, key)
+	q.free(r)
+	return result, err
 }
 
 // AddValue adds a key with a value. The queue needs CreateOptions.Values.
@@ -130,8 +140,8 @@ func (q *Queue) Kick(key string) (AddResult, error) {
 
 // AddWith adds a key with options.
 func (q *Queue) AddWith(key string, o *AddOptions) (AddResult, error) {
-	r := newRequest()
-	defer r.free()
+	r := q.newRequest()
+	defer q.free(r)
 	if err := r.prepareAdd(key, o); err != nil {
 		return 0, q.refuse(opAdd, key, err)
 	}
@@ -309,8 +319,10 @@ func (q *Queue) addMany(entries []Entry, run func(*addBatch) (int, error)) error
 			first = err
 		}
 	}
+	a := addBatches.Get().(*addBatch)
+	defer a.free()
 	for len(entries) > 0 {
-		a := &addBatch{}
+		a.reset()
 		n := 0
 		for ; n < len(entries) && a.hasRoom(); n++ {
 			if err := a.append(&entries[n]); err != nil {
@@ -353,6 +365,31 @@ type addBatch struct {
 	extras  []addExtra
 	groups  [][]byte
 	extra   bool
+}
+
+var addBatches = sync.Pool{New: func() interface{} { return new(addBatch) }}
+
+// reset makes an empty batch, which keeps its memory.
+func (a *addBatch) reset() {
+	for i := range a.of {
+		a.of[i] = nil
+	}
+	for i := range a.groups {
+		a.groups[i] = nil
+	}
+	*a = addBatch{
+		batch:   batch{keys: a.keys[:0], results: a.results},
+		of:      a.of[:0],
+		entries: a.entries[:0],
+		extras:  a.extras[:0],
+		groups:  a.groups[:0],
+	}
+}
+
+// free returns the batch for use by others. It keeps nothing of the caller's.
+func (a *addBatch) free() {
+	a.reset()
+	addBatches.Put(a)
 }
 
 // At most so many bytes of keys go into one call.

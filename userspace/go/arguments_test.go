@@ -86,6 +86,7 @@ func TestKeysAndNames(t *testing.T) {
 	long := strings.Repeat("k", KeyMax+1)
 	for name, call := range map[string]func(string) error{
 		"Add":            func(k string) error { _, err := q.Add(k); return err },
+		"AddBytes":       func(k string) error { _, err := q.AddBytes([]byte(k)); return err },
 		"AddAfter":       func(k string) error { _, err := q.AddAfter(k, 1); return err },
 		"AddRateLimited": func(k string) error { _, err := q.AddRateLimited(k); return err },
 		"AddValue":       func(k string) error { _, err := q.AddValue(k, nil); return err },

@@ -58,7 +58,7 @@ func (p *packedKey) hash(seed uint64, length int) uint64 {
 // look returns what an add of the key results in, if the key is on the board.
 func (q *Queue) look(key string) (result AddResult, found bool) {
 	b := &q.board
-	if atomic.LoadUint32(&b.looking) == 0 || len(key) > boardKeyMax {
+	if atomic.LoadUint32(&b.looking) == 0 || key == "" || len(key) > boardKeyMax {
 		return 0, false
 	}
 	var packed packedKey

@@ -6,6 +6,7 @@ import (
 	"context"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unsafe"
@@ -95,10 +96,10 @@ func (i *Item) DoneAndGet(ctx context.Context) (next *Item, result DoneResult, e
 		}
 		return nil, result, err
 	}
-	r := newRequest()
+	r := q.newRequest()
 	next, errno, closed := r.fetch(q, i.Ticket)
 	done := r.result
-	r.free()
+	q.free(r)
 	switch {
 	case closed:
 		return nil, 0, q.notGot(errno, closed)
@@ -126,8 +127,8 @@ func (i *Item) DoneAndGet(ctx context.Context) (next *Item, result DoneResult, e
 
 // Extend begins the item's lease again. In a queue without leases it only checks that the item is still held.
 func (i *Item) Extend() error {
-	r := newRequest()
-	defer r.free()
+	r := i.queue.newRequest()
+	defer i.queue.free(r)
 	r.done = doneEntry(extendEntry{ticket: i.Ticket})
 	r.putKey(&r.batch.batch, "", unsafe.Pointer(&r.done), unsafe.Sizeof(r.done))
 	_, err := r.run(i.queue, opExtend, iocExtend, i.Key)
@@ -145,8 +146,8 @@ func (i *Item) Note(note []byte) error {
 	if len(note) > NoteMax {
 		return i.queue.refuse(opNote, i.Key, tooLong("the note", len(note), NoteMax))
 	}
-	r := newRequest()
-	defer r.free()
+	r := i.queue.newRequest()
+	defer i.queue.free(r)
 	r.done = doneEntry(extendEntry{ticket: i.Ticket, flags: extendNote})
 	r.extra = addExtra{}
 	r.putNote(note)
@@ -157,11 +158,12 @@ func (i *Item) Note(note []byte) error {
 }
 
 func (i *Item) end(flags uint32) (DoneResult, error) {
-	r := newRequest()
-	defer r.free()
+	q := i.queue
+	r := q.newRequest()
 	r.done = doneEntry{ticket: i.Ticket, flags: flags}
 	r.putKey(&r.batch.batch, "", unsafe.Pointer(&r.done), unsafe.Sizeof(r.done))
-	n, err := r.run(i.queue, opDone, iocDone, i.Key)
+	n, err := r.run(q, opDone, iocDone, i.Key)
+	q.free(r)
 	return DoneResult(n), err
 }
 
@@ -171,8 +173,8 @@ func (q *Queue) DoneKey(key string) (DoneResult, error) {
 	if err := checkKey(key); err != nil {
 		return 0, q.refuse(opDone, key, err)
 	}
-	r := newRequest()
-	defer r.free()
+	r := q.newRequest()
+	defer q.free(r)
 	r.done = doneEntry{keyLen: uint32(len(key))}
 	r.putKey(&r.batch.batch, key, unsafe.Pointer(&r.done), unsafe.Sizeof(r.done))
 	n, err := r.run(q, opDone, iocDone, key)
@@ -197,20 +199,19 @@ func (q *Queue) DoneMany(items []*Item) ([]DoneResult, error) {
 			return results, q.refuse(opDone, item.Key, invalid("the item belongs to another handle"))
 		}
 	}
+	b := doneBatches.Get().(*doneBatch)
+	defer doneBatches.Put(b)
 	for done := 0; done < len(items); {
 		part := items[done:]
 		if len(part) > BatchMax {
 			part = part[:BatchMax]
 		}
-		entries := make([]doneEntry, len(part))
 		for i, item := range part {
-			entries[i].ticket = item.Ticket
+			b.entries[i] = doneEntry{ticket: item.Ticket}
 		}
-		b := &batch{}
-		b.describe(unsafe.Pointer(&entries[0]), unsafe.Sizeof(entries[0]), len(entries))
+		b.describe(unsafe.Pointer(&b.entries), unsafe.Sizeof(b.entries[0]), len(part))
 		taken, err := q.request(opDone, "", iocDone, unsafe.Pointer(&b.args))
 		runtime.KeepAlive(b)
-		runtime.KeepAlive(entries)
 		if err != nil {
 			note(err)
 			break
@@ -227,6 +228,14 @@ func (q *Queue) DoneMany(items []*Item) ([]DoneResult, error) {
 	}
 	return results, first
 }
+
+// A doneBatch is one call of DoneMany.
+type doneBatch struct {
+	batch
+	entries [BatchMax]doneEntry
+}
+
+var doneBatches = sync.Pool{New: func() interface{} { return new(doneBatch) }}
 
 // Forget resets the key's count of requeues, and returns what it was. It does nothing else: an item of the key still needs its
 // done.
@@ -280,8 +289,8 @@ func (q *Queue) remove(key string, flags uint32, change uint64) (int, error) {
 	if err := checkKey(key); err != nil {
 		return 0, q.refuse(opRemove, key, err)
 	}
-	r := newRequest()
-	defer r.free()
+	r := q.newRequest()
+	defer q.free(r)
 	r.rem = removeEntry{keyLen: uint32(len(key)), flags: flags, change: change}
 	r.putKey(&r.batch.batch, key, unsafe.Pointer(&r.rem), unsafe.Sizeof(r.rem))
 	return r.run(q, opRemove, iocRemove, key)

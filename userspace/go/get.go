@@ -39,9 +39,7 @@ func (q *Queue) Get(ctx context.Context) (*Item, error) {
 
 // TryGet takes the first ready item. If nothing is ready, the error is [ErrEmpty].
 func (q *Queue) TryGet() (*Item, error) {
-	r := newRequest()
-	defer r.free()
-	item, errno, closed := r.fetch(q, 0)
+	item, errno, closed := q.fetch()
 	if closed || errno != 0 {
 		return nil, q.notGot(errno, closed)
 	}
@@ -67,15 +65,31 @@ func (q *Queue) GetMany(ctx context.Context, max int) ([]*Item, error) {
 }
 
 func (q *Queue) get(ctx context.Context, hasTried bool) (*Item, error) {
+	// Mostly there is an item.
+	if !hasTried && ctx.Err() == nil {
+		item, errno, closed := q.fetch()
+		if !closed && errno == 0 {
+			return item, nil
+		}
+		if closed || errno != syscall.EAGAIN {
+			return nil, q.notGot(errno, closed)
+		}
+		hasTried = true
+	}
 	var item *Item
 	err := q.waitFor(ctx, hasTried, func() (errno syscall.Errno, closed bool) {
-		// A goroutine that sleeps has no request.
-		r := newRequest()
-		item, errno, closed = r.fetch(q, 0)
-		r.free()
+		item, errno, closed = q.fetch()
 		return errno, closed
 	})
 	return item, err
+}
+
+// fetch gets one item if one is ready.
+func (q *Queue) fetch() (item *Item, errno syscall.Errno, closed bool) {
+	r := q.newRequest()
+	item, errno, closed = r.fetch(q, 0)
+	q.free(r)
+	return item, errno, closed
 }
 
 // waitFor calls try until it does not return EAGAIN. hasTried says that the caller has just had that answer.
@@ -128,7 +142,7 @@ func (r *request) fetch(q *Queue, ticket uint64) (item *Item, errno syscall.Errn
 		r.done = doneEntry{ticket: ticket}
 		r.putKey(&r.get.done, "", unsafe.Pointer(&r.done), unsafe.Sizeof(r.done))
 	}
-	_, errno, closed = q.try(iocGet, unsafe.Pointer(&r.get))
+	_, errno, closed = q.tryAtOnce(iocGet, unsafe.Pointer(&r.get))
 	if errno == syscall.EMSGSIZE && q.extras {
 		// The value is long. The hand-out of the ticket is finished.
 		large := largeRooms.Get().(*[]byte)
@@ -136,7 +150,7 @@ func (r *request) fetch(q *Queue, ticket uint64) (item *Item, errno syscall.Errn
 		room = *large
 		r.pin = room
 		r.prepareGet(q, room)
-		_, errno, closed = q.try(iocGet, unsafe.Pointer(&r.get))
+		_, errno, closed = q.tryAtOnce(iocGet, unsafe.Pointer(&r.get))
 	}
 	runtime.KeepAlive(r)
 	if closed || errno != 0 {
@@ -151,19 +165,25 @@ var largeRooms = sync.Pool{New: func() interface{} {
 	return &room
 }}
 
+// prepareGet describes a get of one item. Most of it is the same in all calls, so it is filled in once.
 func (r *request) prepareGet(q *Queue, room []byte) {
-	r.get = getArgs{flags: getNonblock}
-	r.get.size = uint32(unsafe.Sizeof(r.get))
-	r.get.get = batchABI{
-		entries:   address(unsafe.Pointer(&r.got)),
-		keys:      address(unsafe.Pointer(&room[0])),
-		keysLen:   uint32(len(room)),
-		nr:        1,
-		entrySize: uint32(unsafe.Sizeof(r.got)),
+	get := &r.get.get
+	if r.get.size == 0 {
+		r.get.size = uint32(unsafe.Sizeof(r.get))
+		r.get.flags = getNonblock
+		get.entries = address(unsafe.Pointer(&r.got))
+		get.nr = 1
+		get.entrySize = uint32(unsafe.Sizeof(r.got))
 	}
+	if r.get.done.nr != 0 {
+		r.get.done, r.get.nrDone = batchABI{}, 0
+	}
+	get.keys = address(unsafe.Pointer(&room[0]))
+	get.keysLen = uint32(len(room))
 	r.more = gotExtra{}
+	get.extras, get.extraSize = 0, 0
 	if q.extras {
-		r.get.get.withExtras(unsafe.Pointer(&r.more), unsafe.Sizeof(r.more))
+		get.withExtras(unsafe.Pointer(&r.more), unsafe.Sizeof(r.more))
 	}
 }
 

@@ -33,13 +33,19 @@ type request struct {
 
 var requests = sync.Pool{New: func() interface{} { return new(request) }}
 
-func newRequest() *request {
+// newRequest returns the handle's own request, or another one if a call uses that.
+func (q *Queue) newRequest() *request {
+	if r := q.spare.Swap(nil); r != nil {
+		return r
+	}
 	return requests.Get().(*request)
 }
 
-func (r *request) free() {
+func (q *Queue) free(r *request) {
 	r.pin, r.note = nil, nil
-	requests.Put(r)
+	if !q.spare.CompareAndSwap(nil, r) {
+		requests.Put(r)
+	}
 }
 
 // noResult is in a result until the kernel writes it.
@@ -64,10 +70,13 @@ func (r *request) putKey(b *batchABI, key string, entry unsafe.Pointer, entrySiz
 // run carries out the batch of one entry, and returns the result of the entry.
 func (r *request) run(q *Queue, op string, number uintptr, key string) (int, error) {
 	r.batch.size = uint32(unsafe.Sizeof(r.batch))
-	_, err := q.request(op, key, number, unsafe.Pointer(&r.batch))
+	_, errno, closed := q.tryAtOnce(number, unsafe.Pointer(&r.batch))
 	runtime.KeepAlive(r)
-	if err != nil {
-		return 0, err
+	if closed {
+		return 0, q.refuse(op, key, ErrClosed)
+	}
+	if errno != 0 {
+		return 0, q.fail(op, key, errno)
 	}
 	return q.resultOf(op, key, r.result)
 }
@@ -94,8 +103,8 @@ func (q *Queue) byKey(op string, number uintptr, key string) (int, error) {
 	if err := checkKey(key); err != nil {
 		return 0, q.refuse(op, key, err)
 	}
-	r := newRequest()
-	defer r.free()
+	r := q.newRequest()
+	defer q.free(r)
 	r.key = keyEntry{keyLen: uint32(len(key))}
 	r.putKey(&r.batch.batch, key, unsafe.Pointer(&r.key), unsafe.Sizeof(r.key))
 	return r.run(q, op, number, key)
@@ -110,7 +119,10 @@ type batch struct {
 
 // describe fills in the batch, for entries of this size at this address.
 func (b *batch) describe(entries unsafe.Pointer, entrySize uintptr, n int) {
-	b.results = make([]int32, n)
+	if cap(b.results) < n {
+		b.results = make([]int32, n)
+	}
+	b.results = b.results[:n]
 	for i := range b.results {
 		b.results[i] = noResult
 	}

@@ -14,6 +14,7 @@ import (
 	"math/rand"
 	"os"
 	"runtime"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -75,6 +76,36 @@ func cycle[T comparable](q queue[T], items []T) float64 {
 		}
 		took := measure.Since(start)
 		if last := items[(next+len(items)-1)%len(items)]; item != last || q.Len() != 0 {
+			die("the queue has not done what was measured")
+		}
+		return took
+	})
+}
+
+// ten measures add, get and done of ten goroutines at once. Each adds the item that it finished last, and finishes the item that it
+// gets. So no add is of an item that another one has, and no get has to wait. A sample is long, because goroutines begin with small
+// stacks.
+func ten[T comparable](q queue[T], items []T) float64 {
+	const goroutines, rounds = 10, 4 * rounds
+
+	return measure.SampleSome(2, 31, goroutines*rounds, func() uint64 {
+		var end sync.WaitGroup
+
+		start := measure.Begin()
+		for _, item := range items[:goroutines] {
+			end.Add(1)
+			go func(item T) {
+				defer end.Done()
+				for i := 0; i < rounds; i++ {
+					q.Add(item)
+					item, _ = q.Get()
+					q.Done(item)
+				}
+			}(item)
+		}
+		end.Wait()
+		took := measure.Since(start)
+		if q.Len() != 0 {
 			die("the queue has not done what was measured")
 		}
 		return took

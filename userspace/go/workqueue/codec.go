@@ -40,26 +40,15 @@ var ErrKey = errors.New("no item has this key")
 func CodecFor[T comparable]() (Codec[T], error) {
 	var zero T
 
-	if _, ok := any(zero).(string); ok {
-		return any(stringCodec{}).(Codec[T]), nil
-	}
 	t := reflect.TypeOf(&zero).Elem()
 	leaves, err := leavesOf(t, 0, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", t, err)
 	}
+	if text := textCodecOf[T](leaves); text != nil {
+		return text, nil
+	}
 	return &leafCodec[T]{leaves}, nil
-}
-
-// stringCodec is for the type string, the most frequent one.
-type stringCodec struct{}
-
-func (stringCodec) Encode(item string) (string, error) {
-	return keyOf(item), nil
-}
-
-func (stringCodec) Decode(key string) (string, error) {
-	return textOf(key)
 }
 
 // anyCodec is for shared queues of the type any. Most controllers that use client-go's deprecated constructors have strings.

@@ -107,7 +107,7 @@ func (q *PriorityQueue[T, O]) AddWithOpts(o O, items ...T) {
 }
 
 func (q *PriorityQueue[T, O]) add(o AddOpts, item T) {
-	if !q.local && q.isDown() {
+	if !q.local && q.down.Load() {
 		return
 	}
 	// A limiter of the kernel counts and delays in one.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kwq.example/kwq"
@@ -18,6 +19,7 @@ type Typed[T comparable] struct {
 	name    string
 	queue   *kwq.Queue
 	keys    keys[T]
+	text    *textCodec[T]       // the same translation without the interface; nil for items of other types
 	limiter TypedRateLimiter[T] // nil: the kernel's
 	metrics *metrics            // nil: none
 	onError func(error)
@@ -29,16 +31,18 @@ type Typed[T comparable] struct {
 	context context.Context
 	cancel  context.CancelFunc
 
+	// Calls of Get and Done under way.
+	busy atomic.Int32
+	// A local shut down has begun. Then ends of calls are told to drains, which wait for them.
+	down atomic.Bool
+
 	// Protects all that follows.
 	mutex sync.Mutex
-	// Tells drains that one of these has changed.
+	// Tells drains that one of these, or busy, has changed.
 	changed *sync.Cond
 	// Items that this process has got and not yet finished.
-	held map[T]*kwq.Item
-	// Calls of Get and Done under way.
-	busy int
-	// A local shut down: it has begun, and how many ShutDowns there were.
-	down  bool
+	held heldItems[T]
+	// How many local ShutDowns there were.
 	downs int
 }
 
@@ -51,12 +55,12 @@ func newTyped[T comparable](config TypedRateLimitingQueueConfig[T], queue *kwq.Q
 		owned:   config.Options.Queue == nil,
 		local:   shared && !config.Options.ShutDownAll,
 		levels:  levels,
-		held:    map[T]*kwq.Item{},
 	}
 	q.changed = sync.NewCond(&q.mutex)
 	q.context, q.cancel = context.WithCancel(context.Background())
 	if codec != nil {
 		q.keys = codecKeys[T]{codec, config.Options.Codec != nil}
+		q.text, _ = codec.(*textCodec[T])
 	} else {
 		q.keys = newTable[T](queueStore{queue})
 	}
@@ -85,11 +89,17 @@ func (q *Typed[T]) Holding(item T) *kwq.Item {
 	mustHash(item)
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	return q.held[item]
+	return q.held.get(item)
 }
 
 // Add says that the item needs processing. A queue that is shut down ignores it.
 func (q *Typed[T]) Add(item T) {
+	if q.text != nil {
+		if err := q.addText(&item); err != nil {
+			q.notAdded(item, err)
+		}
+		return
+	}
 	key, _, err := q.keys.pin(item, true)
 	if err != nil {
 		q.lost(item, err)
@@ -97,6 +107,17 @@ func (q *Typed[T]) Add(item T) {
 	}
 	_, err = q.queue.Add(key)
 	q.added(item, key, stays, err)
+}
+
+// addText adds an item that textCodec translates. A key that is ready needs no memory.
+func (q *Typed[T]) addText(item *T) error {
+	if q.text.isOne() {
+		_, err := q.queue.Add(q.text.one(item))
+		return err
+	}
+	var room textRoom
+	_, err := q.queue.AddBytes(q.text.key(&room, item))
+	return err
 }
 
 // AddAfter adds the item when the duration has passed.
@@ -140,7 +161,11 @@ func (q *Typed[T]) added(item T, key string, what outcome, err error) {
 		return
 	}
 	q.keys.unpin(key, unsure)
-	// client-go ignores adds after a shut down, too.
+	q.notAdded(item, err)
+}
+
+// notAdded reports an add that failed. client-go ignores adds after a shut down, too.
+func (q *Typed[T]) notAdded(item T, err error) {
 	if !errors.Is(err, kwq.ErrShutDown) && !errors.Is(err, kwq.ErrClosed) {
 		q.lost(item, err)
 	}
@@ -222,7 +247,12 @@ func (q *Typed[T]) get() (item T, got *kwq.Item, err error) {
 	if got, err = q.queue.Get(q.context); err != nil {
 		return item, nil, err
 	}
-	if item, err = q.keys.item(got.Key); err == nil {
+	if q.text != nil {
+		item, err = q.text.Decode(got.Key)
+	} else {
+		item, err = q.keys.item(got.Key)
+	}
+	if err == nil {
 		return item, got, nil
 	}
 	if _, buried := got.Bury(); buried != nil {
@@ -243,39 +273,55 @@ func (q *Typed[T]) pause(d time.Duration) {
 
 // begin counts a Get. It returns false after a local shut down, and after Close.
 func (q *Typed[T]) begin() bool {
-	q.mutex.Lock()
-	defer q.mutex.Unlock()
-	if q.down {
+	q.busy.Add(1)
+	if q.down.Load() {
+		q.endCall()
 		return false
 	}
-	q.busy++
 	return true
 }
 
+// end ends a Get, which has got the item if there is a hand-out.
 func (q *Typed[T]) end(item T, got *kwq.Item) {
-	q.mutex.Lock()
-	defer q.mutex.Unlock()
-	q.busy--
 	if got != nil {
-		q.held[item] = got
+		q.mutex.Lock()
+		q.held.put(item, got)
+		q.mutex.Unlock()
 	}
-	q.changed.Broadcast()
+	q.endCall()
+}
+
+// endCall ends a Get or a Done. A drain sets down before it looks at busy. So either it sees this end, or this end sees it.
+func (q *Typed[T]) endCall() {
+	q.busy.Add(-1)
+	if q.down.Load() {
+		q.mutex.Lock()
+		q.changed.Broadcast()
+		q.mutex.Unlock()
+	}
 }
 
 // Done says that the work on the item is finished. It does nothing for an item that this process does not have. If the queue has
 // taken the item back, because its lease ended, OnError gets kwq.ErrStale.
 func (q *Typed[T]) Done(item T) {
-	mustHash(item)
+	if q.text == nil {
+		mustHash(item)
+	}
 	q.mutex.Lock()
-	got := q.held[item]
+	got := q.held.take(item)
 	if got == nil {
 		q.mutex.Unlock()
 		return
 	}
-	delete(q.held, item)
-	q.busy++
+	q.busy.Add(1)
 	q.mutex.Unlock()
 
+	if q.text != nil {
+		_, err := got.Done()
+		q.endCall()
+		q.failed(err)
+		return
+	}
 	q.keys.pinKey(got.Key)
 	result, err := got.Done()
 	switch {
@@ -286,10 +332,7 @@ func (q *Typed[T]) Done(item T) {
 	default:
 		q.keys.unpin(got.Key, stays)
 	}
-	q.mutex.Lock()
-	q.busy--
-	q.changed.Broadcast()
-	q.mutex.Unlock()
+	q.endCall()
 	q.failed(err)
 }
 
@@ -316,16 +359,10 @@ func (q *Typed[T]) ShutDown() {
 func (q *Typed[T]) endHere() {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	q.down = true
+	q.down.Store(true)
 	q.downs++
 	q.cancel()
 	q.changed.Broadcast()
-}
-
-func (q *Typed[T]) isDown() bool {
-	q.mutex.Lock()
-	defer q.mutex.Unlock()
-	return q.down
 }
 
 // ShutDownWithDrain does what ShutDown does, and waits until no item is ready or held. In a shared queue it waits until this
@@ -345,16 +382,16 @@ func (q *Typed[T]) ShutDownWithDrain() {
 	}
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	q.down = true
+	q.down.Store(true)
 	q.cancel()
-	for downs := q.downs; (q.busy > 0 || len(q.held) > 0) && q.downs == downs; {
+	for downs := q.downs; (q.busy.Load() > 0 || q.held.count() > 0) && q.downs == downs; {
 		q.changed.Wait()
 	}
 }
 
 // ShuttingDown tells whether the queue was shut down, for all processes or for this one.
 func (q *Typed[T]) ShuttingDown() bool {
-	if q.isDown() {
+	if q.down.Load() {
 		return true
 	}
 	down, err := q.queue.ShuttingDown()

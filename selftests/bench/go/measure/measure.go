@@ -92,6 +92,17 @@ func SampleSome(warmUp, samples, operations int, fn func() uint64) float64 {
 	return float64(median(took)) / float64(operations)
 }
 
+// Mean returns the mean of fn's results, per operation, without those of the first calls.
+func Mean(warmUp, samples, operations int, fn func() uint64) float64 {
+	took := uint64(0)
+	for i := 0; i < warmUp+samples; i++ {
+		if sample := fn(); i >= warmUp {
+			took += sample
+		}
+	}
+	return float64(took) / float64(samples*operations)
+}
+
 // Report prints a figure: name, value and unit between tabs.
 func Report(name string, value float64, unit string) {
 	fmt.Printf("%s\t%.2f\t%s\n", name, value, unit)

@@ -121,10 +121,13 @@ func (q *priorityqueue[T]) follow() {
 		case <-q.waits:
 		case <-next:
 			now := q.now()
+			// No waiting Get takes what has become due before it is in a report.
+			q.check(q.queue.Queue().Pause())
 			q.check(q.queue.Queue().Advance(now.Sub(q.last)))
 			q.last = now
 			// Once is not long, and all priorities may be there.
 			q.queue.ReportMetrics()
+			q.check(q.queue.Queue().Resume())
 		}
 		earliest := time.Duration(-1)
 		q.check(q.queue.Queue().List(kwq.IsWaiting, func(l *kwq.Listed) error {
