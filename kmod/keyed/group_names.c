@@ -135,7 +135,8 @@ static void insert(struct kwq_keyed *keyed, const struct kwq_key *name,
 	kg->len = name->len;
 	memcpy(kg->name, name->bytes, name->len);
 	keyed->nr_bytes += kwq_keyed_group_bytes(name->len);
-	kwq_table_insert(&keyed->groups->table, &kg->by_name, kg->hash);
+	kwq_table_insert(&keyed->groups->table, &kg->by_name,
+			 kwq_table_bucket(&keyed->groups->table, kg->hash));
 }
 
 /**

@@ -247,7 +247,7 @@ static int get_some_locked(struct kwq_handle *handle, struct kwq_got_buffer *buf
 		kwq_take_locked(&keyed->queue, item, &handle->holder, now);
 		kwq_handout_begin(handle, ki);
 
-		memcpy(buffer->keys + buffer->keys_len, ki->key, ki->key_len);
+		kwq_copy_key(buffer->keys + buffer->keys_len, ki->key, ki->key_len);
 		buffer->keys_len += ki->key_len;
 		buffer->got[nr] = (struct kwq_got){
 			.ticket = ki->ticket,

@@ -77,6 +77,20 @@ struct kwq_key {
 	u32 hash;
 };
 
+/* memcpy() of a key. Most keys are a few words, which cost less than the call. */
+static inline void kwq_copy_key(u8 *to, const u8 *from, u32 len)
+{
+	u32 last = len - sizeof(u64), i;
+
+	if (last > 64) {
+		memcpy(to, from, len);
+		return;
+	}
+	for (i = 0; i < last; i += sizeof(u64))
+		memcpy(to + i, from + i, sizeof(u64));
+	memcpy(to + last, from + last, sizeof(u64));
+}
+
 /**
  * struct kwq_keyed_item - an item and its key
  * @item: the whole state of the item
@@ -162,6 +176,7 @@ static inline struct kwq_lease *kwq_lease_of(struct kwq_keyed_item *ki)
  * @gone: in &kwq_keyed.gone_memory
  * @refs: references: that of the item, and one for each call that copies it out
  * @len: number of bytes, 1 to KWQ_VALUE_MAX; constant
+ * @size: bytes that the allocator uses for the value; constant
  * @bytes: the bytes; constant
  */
 struct kwq_value {
@@ -286,7 +301,8 @@ struct kwq_changes {
  * @of_core: the same for its core
  * @queue: the queue. Its name is allocated; "" for an unnamed queue
  * @limits: constant
- * @small_bytes: bytes that the allocator uses for an item of the common size; constant
+ * @small_items: the cache of items of the common size; constant
+ * @small_bytes: bytes that the allocator uses for such an item; constant
  * @small_key_max: the longest key for which such an item has room; constant
  * @size_before: bytes of an allocation before the item; constant
  * @items_have_more: items have a lease, a value, a group or a change; constant
@@ -348,6 +364,7 @@ struct kwq_keyed {
 	struct kwq_queue queue;
 	struct kwq_table table;
 	struct kwq_limits limits;
+	struct kmem_cache *small_items;
 	u64 nr_bytes;
 	u64 gone_bytes;
 	u64 own_bytes;
@@ -433,26 +450,6 @@ struct kwq_handle {
 	bool has_lost;
 	bool has_found_nothing;
 };
-
-/*
- * The kinds of small items. Each kind has a cache. GROUPED: the item has a &struct kwq_member.
- * FOLLOWED: it has a &struct kwq_change. Both are bits.
- */
-#define KWQ_KIND_GROUPED	BIT(0)
-#define KWQ_KIND_FOLLOWED	BIT(1)
-#define KWQ_ITEM_KINDS		4
-
-/**
- * kwq_item_kind() - the kind of a queue's items
- * @keyed: the queue
- *
- * Return: KWQ_KIND_* bits.
- */
-static inline int kwq_item_kind(const struct kwq_keyed *keyed)
-{
-	return (keyed->limits.groups ? KWQ_KIND_GROUPED : 0) |
-	       (keyed->limits.changes ? KWQ_KIND_FOLLOWED : 0);
-}
 
 /**
  * kwq_change_of() - the change of an item
@@ -713,9 +710,8 @@ bool kwq_keyed_has_memory(struct kwq_keyed *keyed);
 int kwq_keyed_init_items(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_items(struct kwq_keyed *keyed);
 bool kwq_keyed_lacks_item(const struct kwq_keyed *keyed, struct kwq_stock *stock, u32 key_len);
-struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
-					const struct kwq_key *key,
-					struct kwq_stock *stock);
+struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed, struct kwq_node **bucket,
+					const struct kwq_key *key, struct kwq_stock *stock);
 bool kwq_keyed_poll_room(struct kwq_keyed *keyed);
 void kwq_keyed_settle_slow(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
@@ -782,6 +778,18 @@ static inline void kwq_keyed_lose_bytes(struct kwq_keyed *keyed, u32 bytes)
 	keyed->adders_may_fit = true;
 }
 
+/* Makes a stock empty. One assignment would be a loop over its bytes. */
+static inline void kwq_stock_init(struct kwq_stock *stock)
+{
+	stock->small = NULL;
+	stock->large = NULL;
+	stock->group = NULL;
+	stock->value_bytes = 0;
+	stock->wants_item = false;
+	stock->wants_value = false;
+	stock->wants_group = false;
+}
+
 /**
  * kwq_stock_has_any() - is anything in a stock
  * @stock: the stock
@@ -842,27 +850,32 @@ static inline u64 kwq_next_ticket(struct kwq_keyed *keyed, u32 hash)
 }
 
 /**
- * kwq_keyed_find() - find the item of a key
- * @keyed: the queue; its lock held
+ * kwq_keyed_find_in() - find the item of a key
+ * @node: the first node of the key's bucket in &kwq_keyed.table; the queue's lock held
  * @key: the key, with its hash
  *
  * Return: the item, or NULL.
  */
-static inline struct kwq_keyed_item *kwq_keyed_find(struct kwq_keyed *keyed,
-						    const struct kwq_key *key)
+static inline struct kwq_keyed_item *kwq_keyed_find_in(struct kwq_node *node,
+						       const struct kwq_key *key)
 {
 	struct kwq_keyed_item *ki;
-	struct kwq_node *node;
 
-	lockdep_assert_held(&keyed->queue.lock);
-	for (node = *kwq_table_bucket(&keyed->table, key->hash); node;
-	     node = node->next) {
+	for (; node; node = node->next) {
 		ki = container_of(node, struct kwq_keyed_item, by_key);
 		if (ki->hash == key->hash && ki->key_len == key->len &&
 		    !memcmp(ki->key, key->bytes, key->len))
 			return ki;
 	}
 	return NULL;
+}
+
+/* The same in the whole table. */
+static inline struct kwq_keyed_item *kwq_keyed_find(struct kwq_keyed *keyed,
+						    const struct kwq_key *key)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	return kwq_keyed_find_in(*kwq_table_bucket(&keyed->table, key->hash), key);
 }
 
 /* room.c */
