@@ -183,6 +183,7 @@ struct kwq_value {
 	struct kwq_node gone;
 	refcount_t refs;
 	u32 len;
+	u32 size;
 	u8 bytes[] __counted_by(len);
 };
 
@@ -671,8 +672,6 @@ u64 kwq_keyed_own_bytes(const char *name);
 void kwq_keyed_count_limiters(struct kwq_keyed *keyed);
 size_t kwq_item_size(const struct kwq_keyed *keyed, u32 key_len);
 u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len);
-u32 kwq_value_bytes(const struct kwq_value *value);
-u32 kwq_extras_bytes(const struct kwq_extras *extras);
 void *kwq_keyed_new_page(struct kwq_keyed *keyed);
 void kwq_keyed_free_page(struct kwq_keyed *keyed, void *page);
 bool kwq_keyed_has_room_for(const struct kwq_keyed *keyed, u32 nr, u64 bytes);
@@ -681,6 +680,18 @@ int kwq_keyed_find_room(struct kwq_keyed *keyed, const struct kwq_need *need,
 #if IS_ENABLED(CONFIG_KUNIT)
 void *kwq_new_page(gfp_t gfp);
 #endif
+
+/* Bytes that the allocator uses for a value or a note; NULL for none. */
+static inline u32 kwq_value_bytes(const struct kwq_value *value)
+{
+	return value ? value->size : 0;
+}
+
+/* The same for both that an entry brings. */
+static inline u32 kwq_extras_bytes(const struct kwq_extras *extras)
+{
+	return kwq_value_bytes(extras->value) + kwq_value_bytes(extras->note);
+}
 
 /**
  * kwq_item_is_small() - has an item the common size

@@ -123,28 +123,6 @@ u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len)
 	return kwq_bytes_of_kmalloc(kwq_item_size(keyed, key_len));
 }
 
-/**
- * kwq_value_bytes() - bytes that the allocator uses for a value
- * @value: the value, or NULL
- *
- * Return: the number of bytes.
- */
-u32 kwq_value_bytes(const struct kwq_value *value)
-{
-	return value ? kwq_bytes_of_kmalloc(struct_size(value, bytes, value->len)) : 0;
-}
-
-/**
- * kwq_extras_bytes() - bytes that the allocator uses for the value and the note of an entry
- * @extras: what the entry brings
- *
- * Return: the number of bytes.
- */
-u32 kwq_extras_bytes(const struct kwq_extras *extras)
-{
-	return kwq_value_bytes(extras->value) + kwq_value_bytes(extras->note);
-}
-
 VISIBLE_IF_KUNIT void *kwq_new_page(gfp_t gfp)
 {
 	KUNIT_STATIC_STUB_REDIRECT(kwq_new_page, gfp);
