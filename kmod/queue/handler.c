@@ -209,19 +209,21 @@ static inline void leave_worker(struct kwq_workers *workers, struct kwq_worker *
 
 /*
  * K5: drops the queue's references to items that this worker finished. The worker counts as
- * running meanwhile, so kwq_in_handler() is true, and a put cannot destroy the queue.
+ * running meanwhile, so kwq_in_handler() is true, and a put cannot destroy the queue. Returns the
+ * flags of the new hold.
  */
-static noinline void put_without_lock(struct kwq_queue *queue, struct kwq_item **items,
-				      unsigned int nr, unsigned long *flags)
+static noinline unsigned long put_without_lock(struct kwq_queue *queue, struct kwq_item **items,
+					       unsigned int nr, unsigned long flags)
 	__must_hold(&queue->lock)
 {
 	const struct kwq_ref_ops *refs = queue->refs;
 	unsigned int i;
 
-	kwq_unlock(queue, *flags);
+	kwq_unlock(queue, flags);
 	for (i = 0; i < nr; i++)
 		kwq_put(refs, items[i]);
-	kwq_lock(queue, flags);
+	kwq_lock(queue, &flags);
+	return flags;
 }
 
 /*
@@ -314,7 +316,7 @@ static __always_inline void handle_batches(struct kwq_worker *worker, struct kwq
 				items[nr_idle++] = items[i];
 		}
 		if (unlikely(nr_idle)) {
-			put_without_lock(queue, items, nr_idle, &flags);
+			flags = put_without_lock(queue, items, nr_idle, flags);
 			now = kwq_stamp_locked(queue);
 		}
 		if (has_run_long(begun))

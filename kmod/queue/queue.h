@@ -101,7 +101,7 @@ int kwq_post_from_nmi(struct kwq_queue *queue, struct kwq_item *item);
 void kwq_take_posts_locked(struct kwq_queue *queue);
 void kwq_open_posts_locked(struct kwq_queue *queue);
 void kwq_end_posts_locked(struct kwq_queue *queue);
-void kwq_lock_contended(struct kwq_queue *queue, unsigned long *flags)
+unsigned long kwq_lock_contended(struct kwq_queue *queue)
 	__acquires(&queue->lock);
 void kwq_claim_locked(struct kwq_queue *queue, struct kwq_item *item, struct kwq_item *claim);
 void kwq_end_hold_locked(struct kwq_queue *queue, struct kwq_item *item);
@@ -149,7 +149,7 @@ static __always_inline void kwq_lock(struct kwq_queue *queue, unsigned long *fla
 	__acquires(&queue->lock)
 {
 	if (unlikely(!kwq_try_lock(queue, flags)))
-		kwq_lock_contended(queue, flags);
+		*flags = kwq_lock_contended(queue);
 }
 
 /* clock.c */
