@@ -13,7 +13,7 @@
 
 static struct kwq_handle *open_handle(struct kwq_keyed *keyed, struct kwq_keyed *front, u32 rights)
 {
-	struct kwq_handle *handle = kmalloc(sizeof(*handle), GFP_KERNEL_ACCOUNT);
+	struct kwq_handle *handle = kzalloc(sizeof(*handle), GFP_KERNEL_ACCOUNT);
 	struct kwq_handle *outbox = NULL;
 	unsigned long flags;
 
@@ -35,14 +35,9 @@ static struct kwq_handle *open_handle(struct kwq_keyed *keyed, struct kwq_keyed 
 	}
 	handle->outbox = outbox;
 	handle->front = front;
-	handle->bpf = NULL;
-	handle->has_lost = false;
-	handle->has_found_nothing = false;
 	handle->keyed = keyed;
-	kwq_holder_init(&handle->holder);
 	kwq_line_init(&handle->held);
 	handle->rights = rights;
-	handle->pid = NULL;
 	handle->opener = get_pid(task_tgid(current));
 	kref_get(&keyed->ref);
 

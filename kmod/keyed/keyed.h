@@ -668,7 +668,7 @@ int kwq_keyed_note_locked(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 /* memory.c */
 u32 kwq_bytes_of_kmalloc(size_t size);
 u32 kwq_bytes_in_slab(size_t size);
-u64 kwq_keyed_own_bytes(const char *name);
+u64 kwq_keyed_own_bytes(const char *name, const struct kwq_limits *limits);
 void kwq_keyed_count_limiters(struct kwq_keyed *keyed);
 size_t kwq_item_size(const struct kwq_keyed *keyed, u32 key_len);
 u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len);
@@ -744,7 +744,6 @@ static inline u64 kwq_listed_age(ktime_t since, ktime_t now)
 }
 
 /* changes.c */
-u64 kwq_keyed_changes_bytes(const struct kwq_limits *limits);
 int kwq_keyed_init_changes(struct kwq_keyed *keyed);
 void kwq_note_change(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 bool kwq_change_is_unread(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
@@ -942,7 +941,7 @@ void kwq_board_post(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, int resu
 void kwq_board_take_off(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 void kwq_keyed_close_board(struct kwq_keyed *keyed);
 void kwq_keyed_tell(struct kwq_keyed *keyed, u64 adds);
-void kwq_keyed_free_board(struct kwq_keyed *keyed);
+void kwq_board_free(struct kwq_keyed_board *board);
 
 /* life.c */
 int kwq_keyed_register(void);
@@ -952,7 +951,6 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 int kwq_keyed_set_outbox(struct kwq_keyed *keyed, struct kwq_keyed *outbox, u32 rights);
 int kwq_keyed_configure(struct kwq_keyed *keyed, const struct kwq_limiter_config *config);
 void kwq_keyed_pause(struct kwq_keyed *keyed, ktime_t until);
-void kwq_keyed_resume(struct kwq_keyed *keyed);
 void kwq_keyed_work_async(struct kwq_keyed *keyed);
 void kwq_keyed_put(struct kwq_keyed *keyed);
 void kwq_keyed_put_async(struct kwq_keyed *keyed);
@@ -995,7 +993,6 @@ int kwq_keyed_list(struct kwq_keyed *keyed, struct kwq_list_request *request,
 u64 kwq_keyed_oldest(struct kwq_keyed *keyed, u8 state, ktime_t now);
 
 /* group_names.c */
-u64 kwq_keyed_groups_bytes(const struct kwq_limits *limits);
 int kwq_keyed_init_order(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_groups(struct kwq_keyed *keyed);
 bool kwq_keyed_lacks_group(struct kwq_keyed *keyed, const struct kwq_extras *extras,

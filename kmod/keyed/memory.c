@@ -51,15 +51,18 @@ u32 kwq_bytes_of_kmalloc(size_t size)
 /**
  * kwq_keyed_own_bytes() - memory of a queue without items
  * @name: the queue's name
+ * @limits: its limits
  *
  * Return: the number of bytes.
  */
-u64 kwq_keyed_own_bytes(const char *name)
+u64 kwq_keyed_own_bytes(const char *name, const struct kwq_limits *limits)
 {
 	return kwq_bytes_of_kmalloc(sizeof(struct kwq_keyed)) +
 	       kwq_bytes_of_kmalloc(sizeof(struct kwq_table_top)) +
 	       kwq_bytes_of_kmalloc(sizeof(struct kwq_rate_limiter)) +
-	       (*name ? kwq_bytes_of_kmalloc(strlen(name) + 1) : 0);
+	       (*name ? kwq_bytes_of_kmalloc(strlen(name) + 1) : 0) +
+	       (limits->groups ? kwq_bytes_of_kmalloc(sizeof(struct kwq_keyed_groups)) : 0) +
+	       (limits->changes ? kwq_bytes_of_kmalloc(sizeof(struct kwq_changes)) : 0);
 }
 
 /**

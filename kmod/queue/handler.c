@@ -50,19 +50,9 @@
  */
 static bool is_mistake(const struct kwq_result *result)
 {
-	switch (result->kind) {
-	case KWQ_RESULT_DONE:
-	case KWQ_RESULT_DONE_UNFORGOTTEN:
-	case KWQ_RESULT_AGAIN:
-	case KWQ_RESULT_AGAIN_AT:
-	case KWQ_RESULT_GIVE_UP:
-	case KWQ_RESULT_LATER:
-		return false;
-	case KWQ_RESULT_FAILED:
+	if (result->kind == KWQ_RESULT_FAILED)
 		return result->err >= 0;
-	default:
-		return true;
-	}
+	return result->kind == KWQ_RESULT_NONE || result->kind > KWQ_RESULT_LATER;
 }
 
 /* Logs without the lock. */

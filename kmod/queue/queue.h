@@ -277,7 +277,15 @@ u64 kwq_pause_left_locked(const struct kwq_queue *queue, ktime_t now);
 void kwq_join_drainers_locked(struct kwq_queue *queue, struct kwq_drainer *drainer,
 			      unsigned int state);
 void kwq_leave_drainers_locked(struct kwq_queue *queue, struct kwq_drainer *drainer);
-void kwq_wait_for_an_end_locked(struct kwq_queue *queue, unsigned long *flags);
+void kwq_sleep_as_drainer_locked(struct kwq_queue *queue, ktime_t deadline, unsigned int state,
+				 unsigned long *flags);
+
+/* Waits until something has ended that drainers wait for. */
+static inline void kwq_wait_for_an_end_locked(struct kwq_queue *queue, unsigned long *flags)
+{
+	kwq_sleep_as_drainer_locked(queue, KTIME_MAX, TASK_UNINTERRUPTIBLE, flags);
+}
+
 void kwq_drop_references(struct kwq_queue *queue);
 
 /* shut_down.c */
