@@ -39,56 +39,44 @@ const struct kwq_limiter_config kwq_client_go_limits = {
 	},
 };
 
-/*
- * Checks that the bytes behind the selected member are zero, because a newer kernel may
- * give them a meaning.
- */
-static bool is_zero_from(const struct kwq_limiter *limiter, size_t size)
-{
-	return !memchr_inv((const u8 *)&limiter->u + size, 0,
-			   sizeof(limiter->u) - size);
-}
-
 static int check_limiter(const struct kwq_limiter *limiter)
 {
 	const u64 longest = KTIME_MAX;
+	bool fits;
+	size_t size;
 
-	if (limiter->pad)
-		return -EINVAL;
 	switch (limiter->kind) {
 	case KWQ_LIMITER_EXPONENTIAL:
-		if (!limiter->u.exponential.base ||
-		    limiter->u.exponential.base > limiter->u.exponential.max ||
-		    limiter->u.exponential.max > longest)
-			return -EINVAL;
-		return is_zero_from(limiter, sizeof(limiter->u.exponential)) ?
-		       0 : -EINVAL;
+		size = sizeof(limiter->u.exponential);
+		fits = limiter->u.exponential.base &&
+		       limiter->u.exponential.base <= limiter->u.exponential.max &&
+		       limiter->u.exponential.max <= longest;
+		break;
 	case KWQ_LIMITER_FAST_SLOW:
-		if (limiter->u.fast_slow.fast > longest ||
-		    limiter->u.fast_slow.slow > longest ||
-		    limiter->u.fast_slow.pad)
-			return -EINVAL;
-		return is_zero_from(limiter, sizeof(limiter->u.fast_slow)) ?
-		       0 : -EINVAL;
+		size = sizeof(limiter->u.fast_slow);
+		fits = limiter->u.fast_slow.fast <= longest &&
+		       limiter->u.fast_slow.slow <= longest && !limiter->u.fast_slow.pad;
+		break;
 	case KWQ_LIMITER_BUCKET:
-		if (!limiter->u.bucket.period ||
-		    limiter->u.bucket.period > longest ||
-		    !limiter->u.bucket.events || !limiter->u.bucket.burst)
-			return -EINVAL;
-		return is_zero_from(limiter, sizeof(limiter->u.bucket)) ?
-		       0 : -EINVAL;
+		size = sizeof(limiter->u.bucket);
+		fits = limiter->u.bucket.period && limiter->u.bucket.period <= longest &&
+		       limiter->u.bucket.events && limiter->u.bucket.burst;
+		break;
 	case KWQ_LIMITER_BACKOFF:
+		size = sizeof(limiter->u.backoff);
 		/* The table of pauses has an entry for each step. */
-		if (limiter->u.backoff.steps > KWQ_LIMITER_STEPS_MAX ||
-		    kwq_backoff_check(&limiter->u.backoff))
-			return -EINVAL;
-		if (limiter->u.backoff.cap &&
-		    limiter->u.backoff.duration > limiter->u.backoff.cap)
-			return -EINVAL;
-		return is_zero_from(limiter, sizeof(limiter->u.backoff)) ?
-		       0 : -EINVAL;
+		fits = limiter->u.backoff.steps <= KWQ_LIMITER_STEPS_MAX &&
+		       !kwq_backoff_check(&limiter->u.backoff) &&
+		       (!limiter->u.backoff.cap ||
+			limiter->u.backoff.duration <= limiter->u.backoff.cap);
+		break;
+	default:
+		return -EINVAL;
 	}
-	return -EINVAL;
+	/* A newer kernel may give a meaning to the bytes behind the selected member. */
+	if (memchr_inv((const u8 *)&limiter->u + size, 0, sizeof(limiter->u) - size))
+		return -EINVAL;
+	return fits && !limiter->pad ? 0 : -EINVAL;
 }
 
 /**

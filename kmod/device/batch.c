@@ -170,12 +170,15 @@ static void next_key(struct kwq_key *key, const struct chunk *chunk, u32 i, u32 
  * @stock: memory for new items
  * @at: number of the next entry
  * @nr: number of entries
+ *
+ * Only functions that are inlined get its address. So it stays in registers, and the loops of a
+ * single entry go.
  */
 struct run {
 	struct kwq_handle *handle;
 	struct chunk *chunk;
-	struct kwq_key key;
-	struct kwq_stock stock;
+	struct kwq_key *key;
+	struct kwq_stock *stock;
 	u32 at;
 	u32 nr;
 };
@@ -188,7 +191,7 @@ static __always_inline void end_entry(struct run *run, const struct kwq_batch_ki
 	run->chunk->results[at++] = result;
 	run->at = at;
 	if (at < run->nr)
-		next_key(&run->key, run->chunk, at, key_len(kind, run->chunk, at));
+		next_key(run->key, run->chunk, at, key_len(kind, run->chunk, at));
 }
 
 /*
@@ -210,15 +213,15 @@ static __always_inline void execute_under_lock(struct run *run, const struct kwq
 
 	now = kwq_keyed_begin(keyed, &flags);
 	while (run->at < run->nr) {
-		ret = kind->execute(handle, entry_at(kind, run->chunk, run->at), extras, &run->key,
-				    now, &run->stock);
+		ret = kind->execute(handle, entry_at(kind, run->chunk, run->at), extras, run->key,
+				    now, run->stock);
 		if ((kind->makes_items || extras) && ret == -EAGAIN)
 			break;
-		if (wait && kwq_keyed_may_find_room(&run->stock, ret)) {
+		if (wait && kwq_keyed_may_find_room(run->stock, ret)) {
 			if (run->at > first)
 				break;
-			wait->err = kwq_keyed_wait_for_room_locked(keyed, &run->key, extras,
-								   &run->stock, wait, &flags);
+			wait->err = kwq_keyed_wait_for_room_locked(keyed, run->key, extras,
+								   run->stock, wait, &flags);
 			if (!wait->err) {
 				now = kwq_stamp_locked(&keyed->queue);
 				continue;
@@ -244,23 +247,23 @@ static __always_inline u32 execute_entries(struct kwq_handle *handle,
 					   struct kwq_room_wait *wait)
 {
 	struct kwq_keyed *keyed = handle->keyed;
-	struct run run = {
-		.handle = handle,
-		.chunk = chunk,
-		.key.bytes = chunk->keys,
-		.nr = nr,
-	};
+	struct kwq_key key = { .bytes = chunk->keys };
+	struct kwq_stock stock __uninitialized;
+	struct run run = { .handle = handle, .chunk = chunk, .key = &key, .stock = &stock,
+			   .nr = nr };
 	int err;
 
-	next_key(&run.key, chunk, 0, key_len(kind, chunk, 0));
+	next_key(&key, chunk, 0, key_len(kind, chunk, 0));
+	/* Other entries leave it alone. */
+	if (kind->makes_items || extras)
+		kwq_stock_init(&stock);
 	if (kind->makes_items)
-		kwq_stock_begin(&run.stock, keyed, &run.key, extras, nr);
+		kwq_stock_begin(&stock, keyed, &key, extras, nr);
 	for (;;) {
 		execute_under_lock(&run, kind, extras, wait);
 		if (run.at == nr || (wait && wait->err))
 			break;
-		err = kwq_stock_fill_or_wait(&run.stock, keyed, &run.key, extras, nr - run.at,
-					     wait);
+		err = kwq_stock_fill_or_wait(&stock, keyed, &key, extras, nr - run.at, wait);
 		if (wait && wait->err) {
 			chunk->results[run.at] = err;
 			break;
@@ -272,7 +275,7 @@ static __always_inline u32 execute_entries(struct kwq_handle *handle,
 		}
 	}
 	if (kind->makes_items || extras)
-		kwq_stock_empty(&run.stock, keyed);
+		kwq_stock_empty(&stock, keyed);
 	return run.at;
 }
 
@@ -677,32 +680,11 @@ static int finish_and_get(struct kwq_handle *handle, const struct kwq_paired_don
 	return ret;
 }
 
-/*
- * Gets the next item with room for any key and group that fit into @room, since there was one that
- * is not short. Without memory it gets without room for any key, so that another getter gets the
- * wake-up.
- */
-static noinline int get_long(struct kwq_handle *handle, struct chunk *chunk,
-			     struct kwq_got_buffer *buffer, u32 room,
-			     const struct kwq_patience *patience)
-{
-	u32 most = buffer->more ? KWQ_KEY_MAX + KWQ_GROUP_MAX : KWQ_KEY_MAX;
-	int ret;
-
-	chunk_alloc(chunk, min(room, most), handle, false);
-	chunk->keys = chunk->mem;
-	chunk->max_key_bytes = chunk->mem ? chunk->size : 0;
-	buffer->keys = chunk->keys;
-	buffer->max_key_bytes = chunk->max_key_bytes;
-	buffer->longest = 0;
-	ret = kwq_handle_get(handle, buffer, patience);
-	return ret == -EMSGSIZE && !chunk->mem && buffer->lacking <= room ? -ENOMEM : ret;
-}
-
 /* Copies @nr items out, with @more of a single one. If that fails, they go back (O2). */
 static __always_inline int copy_got_out(struct kwq_handle *handle, const struct kwq_batch *batch,
-					struct cursor *at, const struct kwq_got_buffer *buffer,
-					u32 nr, struct kwq_got_more *more)
+					const struct cursor *at,
+					const struct kwq_got_buffer *buffer, u32 nr,
+					struct kwq_got_more *more)
 {
 	u8 __user *keys = u64_to_user_ptr(batch->keys) + at->key_offset;
 	/* The name of the group is behind the key already. */
@@ -716,13 +698,38 @@ static __always_inline int copy_got_out(struct kwq_handle *handle, const struct 
 		err = err ?: kwq_more_copy_out(more, batch, at->taken, keys + len);
 		kwq_more_end(more);
 	}
-	if (err) {
+	if (err)
 		kwq_handle_unget(handle, buffer->got, nr);
-		return err;
+	return err;
+}
+
+/*
+ * Gets the next item with room for any key and group that fit into the batch, since there was one
+ * that is not short, and copies it out. Without memory it gets without room for any key, so that
+ * another getter gets the wake-up. The arguments are copies, so that those of most gets stay in
+ * registers.
+ */
+static noinline int get_long(struct kwq_handle *handle, const struct kwq_batch *batch,
+			     struct cursor at, struct kwq_got *got, struct kwq_got_more *more,
+			     const struct kwq_patience *patience)
+{
+	u32 room = batch->keys_len - at.key_offset;
+	u32 most = more ? KWQ_KEY_MAX + KWQ_GROUP_MAX : KWQ_KEY_MAX;
+	struct kwq_got_buffer buffer = { .got = got, .more = more, .max_items = 1 };
+	struct chunk chunk;
+	int ret;
+
+	if (!chunk_alloc(&chunk, min(room, most), handle, false)) {
+		buffer.keys = chunk.mem;
+		buffer.max_key_bytes = chunk.size;
 	}
-	at->taken += nr;
-	at->key_offset += more ? more->lacking : len;
-	return 0;
+	ret = kwq_handle_get(handle, &buffer, patience);
+	if (ret == -EMSGSIZE && !chunk.mem && buffer.lacking <= room)
+		ret = -ENOMEM;
+	else if (ret > 0)
+		ret = copy_got_out(handle, batch, &at, &buffer, 1, more);
+	chunk_free(&chunk, handle);
+	return ret;
 }
 
 /* Gets up to @nr items and copies them out, with @more of a single one. */
@@ -740,7 +747,7 @@ static __always_inline int get_some(struct kwq_handle *handle, const struct kwq_
 		.max_key_bytes = min(chunk->max_key_bytes, room),
 		.longest = chunk->mem ? 0 : room,
 	};
-	int ret = 0;
+	int ret = 0, err;
 
 	if (more)
 		more->max_bytes = room;
@@ -748,11 +755,22 @@ static __always_inline int get_some(struct kwq_handle *handle, const struct kwq_
 		ret = finish_and_get(handle, paired, &buffer);
 	if (!ret)
 		ret = kwq_handle_get(handle, &buffer, patience);
-	if (kwq_wants_more_room(&buffer, ret))
-		ret = get_long(handle, chunk, &buffer, room, patience);
-	if (ret < 0)
+	if (kwq_wants_more_room(&buffer, ret)) {
+		err = get_long(handle, batch, *at, buffer.got, more, patience);
+		buffer.keys_len = buffer.got->key_len;
+		ret = 1;
+	} else if (ret < 0) {
 		return ret;
-	return copy_got_out(handle, batch, at, &buffer, __builtin_constant_p(nr) ? nr : ret, more);
+	} else {
+		if (__builtin_constant_p(nr))
+			ret = nr;
+		err = copy_got_out(handle, batch, at, &buffer, ret, more);
+	}
+	if (err)
+		return err;
+	at->taken += ret;
+	at->key_offset += more ? more->lacking : buffer.keys_len;
+	return 0;
 }
 
 static noinline int get_with_extras(struct kwq_handle *handle, const struct kwq_batch *batch,
@@ -773,7 +791,6 @@ static noinline int get_with_extras(struct kwq_handle *handle, const struct kwq_
 			       at.taken ? &dont_wait : patience, NULL);
 		cond_resched();
 	} while (!err && at.taken < batch->nr && !fatal_signal_pending(current));
-	chunk_free(&chunk, handle);
 	kwq_calls_put(handle, more.calls);
 	return at.taken ?: err;
 }
@@ -824,7 +841,6 @@ int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
 		return get_with_extras(handle, batch, patience);
 	chunk_init_single(&chunk, &single);
 	err = get_some(handle, batch, &at, &chunk, 1, NULL, patience, paired);
-	chunk_free(&chunk, handle);
 	if (err)
 		return err;
 	return likely(batch->nr == 1) ? 1 : get_rest(handle, batch, at);

@@ -760,32 +760,34 @@ static noinline __flatten long queue_get(struct file *file, struct kwq_get_args 
 }
 
 /* The arguments of the rarer requests. Each begins with its size and its flags. */
-union queue_args {
-	struct {
-		u32 size;
-		u32 flags;
+struct queue_args {
+	bool nonblock;
+	union {
+		struct {
+			u32 size;
+			u32 flags;
+		};
+		struct kwq_open_args open;
+		struct kwq_config config;
+		struct kwq_config configure;
+		struct kwq_pause_args pause;
+		struct kwq_resume_args resume;
+		struct kwq_term_args term;
+		struct kwq_shut_down_args shut_down;
+		struct kwq_drain_args drain;
+		struct kwq_list_items_args list_items;
+		struct kwq_advance_args advance;
+		struct kwq_board_args board;
+		struct kwq_tell_args tell;
+		struct kwq_follow_args follow;
+		struct kwq_changes_args changes;
+		struct kwq_sync_args sync;
+		struct kwq_bpf_args bpf;
 	};
-	struct kwq_open_args open;
-	struct kwq_config config;
-	struct kwq_config configure;
-	struct kwq_pause_args pause;
-	struct kwq_resume_args resume;
-	struct kwq_term_args term;
-	struct kwq_shut_down_args shut_down;
-	struct kwq_drain_args drain;
-	struct kwq_list_items_args list_items;
-	struct kwq_advance_args advance;
-	struct kwq_board_args board;
-	struct kwq_tell_args tell;
-	struct kwq_follow_args follow;
-	struct kwq_changes_args changes;
-	struct kwq_sync_args sync;
-	struct kwq_bpf_args bpf;
 };
 
-static long queue_open(struct file *file, union queue_args *args, void __user *uarg)
+static long queue_open(struct kwq_handle *handle, struct queue_args *args, void __user *uarg)
 {
-	const struct kwq_handle *handle = file->private_data;
 	const struct kwq_open_args *arg = &args->open;
 	int err = check_open(arg);
 
@@ -798,9 +800,8 @@ static long queue_open(struct file *file, union queue_args *args, void __user *u
 	return open_keyed(handle->keyed, arg->open_flags, arg->rights);
 }
 
-static long queue_pause(struct file *file, union queue_args *args, void __user *uarg)
+static long queue_pause(struct kwq_handle *handle, struct queue_args *args, void __user *uarg)
 {
-	struct kwq_handle *handle = file->private_data;
 	const struct kwq_pause_args *arg = &args->pause;
 	struct kwq_keyed *keyed = handle->keyed;
 
@@ -811,17 +812,14 @@ static long queue_pause(struct file *file, union queue_args *args, void __user *
 	return 0;
 }
 
-static long queue_resume(struct file *file, union queue_args *args, void __user *uarg)
+static long queue_resume(struct kwq_handle *handle, struct queue_args *args, void __user *uarg)
 {
-	const struct kwq_handle *handle = file->private_data;
-
-	kwq_keyed_resume(handle->keyed);
+	kwq_keyed_pause(handle->keyed, 0);
 	return 0;
 }
 
-static long queue_term(struct file *file, union queue_args *args, void __user *uarg)
+static long queue_term(struct kwq_handle *handle, struct queue_args *args, void __user *uarg)
 {
-	struct kwq_handle *handle = file->private_data;
 	const struct kwq_term_args *arg = &args->term;
 
 	return kwq_keyed_set_term(handle->keyed,
@@ -829,17 +827,14 @@ static long queue_term(struct file *file, union queue_args *args, void __user *u
 					      arg->flags & KWQ_TERM_RELATIVE, 0));
 }
 
-static long queue_shut_down(struct file *file, union queue_args *args, void __user *uarg)
+static long queue_shut_down(struct kwq_handle *handle, struct queue_args *args, void __user *uarg)
 {
-	const struct kwq_handle *handle = file->private_data;
-
 	kwq_keyed_shut_down(handle->keyed);
 	return 0;
 }
 
-static long queue_drain(struct file *file, union queue_args *args, void __user *to)
+static long queue_drain(struct kwq_handle *handle, struct queue_args *args, void __user *to)
 {
-	struct kwq_handle *handle = file->private_data;
 	const struct kwq_drain_args *arg = &args->drain;
 	struct kwq_drain_args __user *uarg = to;
 	struct kwq_keyed *keyed = handle->keyed;
@@ -865,9 +860,8 @@ static long queue_drain(struct file *file, union queue_args *args, void __user *
 	return ret;
 }
 
-static long queue_configure(struct file *file, union queue_args *args, void __user *uarg)
+static long queue_configure(struct kwq_handle *handle, struct queue_args *args, void __user *uarg)
 {
-	const struct kwq_handle *handle = file->private_data;
 	struct kwq_limiter_config *config;
 	int err = copy_in_limiters(&config, &args->config);
 
@@ -878,9 +872,8 @@ static long queue_configure(struct file *file, union queue_args *args, void __us
 	return err;
 }
 
-static long queue_config(struct file *file, union queue_args *args, void __user *uarg)
+static long queue_config(struct kwq_handle *handle, struct queue_args *args, void __user *uarg)
 {
-	const struct kwq_handle *handle = file->private_data;
 	struct kwq_limiter_config *config;
 	struct kwq_config *arg = &args->config;
 	int err;
@@ -957,9 +950,8 @@ static int list_key(struct kwq_handle *handle, const struct kwq_list_items_args 
 	return ret;
 }
 
-static long queue_list_items(struct file *file, union queue_args *args, void __user *to)
+static long queue_list_items(struct kwq_handle *handle, struct queue_args *args, void __user *to)
 {
-	struct kwq_handle *handle = file->private_data;
 	const struct kwq_list_items_args *arg = &args->list_items;
 	struct kwq_list_items_args __user *uarg = to;
 	struct kwq_list_request request = {
@@ -981,9 +973,8 @@ static long queue_list_items(struct file *file, union queue_args *args, void __u
 	return ret;
 }
 
-static long queue_advance(struct file *file, union queue_args *args, void __user *uarg)
+static long queue_advance(struct kwq_handle *handle, struct queue_args *args, void __user *uarg)
 {
-	struct kwq_handle *handle = file->private_data;
 	const struct kwq_advance_args *arg = &args->advance;
 
 	return kwq_keyed_advance(handle->keyed, arg->time, arg->flags & KWQ_ADVANCE_TO);
@@ -997,9 +988,8 @@ static long queue_stat(struct kwq_keyed *keyed, void __user *uarg)
 	return copy_out(uarg, &arg, sizeof(arg));
 }
 
-static long queue_board(struct file *file, union queue_args *args, void __user *to)
+static long queue_board(struct kwq_handle *handle, struct queue_args *args, void __user *to)
 {
-	struct kwq_handle *handle = file->private_data;
 	struct kwq_board_args __user *uarg = to;
 
 	if (args->board.map_size)
@@ -1007,19 +997,16 @@ static long queue_board(struct file *file, union queue_args *args, void __user *
 	return kwq_board_open(handle->keyed, args->board.open_flags, &uarg->map_size);
 }
 
-static long queue_tell(struct file *file, union queue_args *args, void __user *uarg)
+static long queue_tell(struct kwq_handle *handle, struct queue_args *args, void __user *uarg)
 {
-	const struct kwq_handle *handle = file->private_data;
-
 	if (!args->tell.adds)
 		return -EINVAL;
 	kwq_keyed_tell(handle->keyed, args->tell.adds);
 	return 0;
 }
 
-static long queue_bpf(struct file *file, union queue_args *args, void __user *to)
+static long queue_bpf(struct kwq_handle *handle, struct queue_args *args, void __user *to)
 {
-	struct kwq_handle *handle = file->private_data;
 	struct kwq_bpf_args __user *uarg = to;
 	struct kwq_bpf *bpf = READ_ONCE(handle->bpf), *before = NULL;
 
@@ -1038,9 +1025,8 @@ static long queue_bpf(struct file *file, union queue_args *args, void __user *to
 	return kwq_put_user(kwq_bpf_token(bpf), &uarg->token);
 }
 
-static long queue_follow(struct file *file, union queue_args *args, void __user *to)
+static long queue_follow(struct kwq_handle *handle, struct queue_args *args, void __user *to)
 {
-	struct kwq_handle *handle = file->private_data;
 	struct kwq_follow_args __user *uarg = to;
 	u64 number = args->follow.number;
 
@@ -1068,9 +1054,8 @@ static int check_changes(const struct kwq_changes_args *arg)
 	return kwq_batch_check(&arg->batch, sizeof(struct kwq_listed), 0, false);
 }
 
-static long queue_changes(struct file *file, union queue_args *args, void __user *to)
+static long queue_changes(struct kwq_handle *handle, struct queue_args *args, void __user *to)
 {
-	struct kwq_handle *handle = file->private_data;
 	const struct kwq_changes_args *arg = &args->changes;
 	struct kwq_changes_args __user *uarg = to;
 	struct kwq_list_request request = { .unread = true };
@@ -1086,7 +1071,7 @@ static long queue_changes(struct file *file, union queue_args *args, void __user
 			(arg->flags & KWQ_CHANGES_NOTES ? BIT(KWQ_NOTE) : 0);
 	patience.deadline = deadline_of(handle->keyed, arg->deadline,
 					arg->flags & KWQ_CHANGES_RELATIVE, arg->resume);
-	patience.nonblock = file->f_flags & O_NONBLOCK || arg->flags & KWQ_CHANGES_NONBLOCK;
+	patience.nonblock = args->nonblock || arg->flags & KWQ_CHANGES_NONBLOCK;
 	ret = kwq_wait_for_changes(handle, arg->of_queue, &patience) ?:
 	      kwq_batch_list_items(handle, &arg->batch, &request);
 	after = kwq_end_reading(handle, &of_queue);
@@ -1098,9 +1083,8 @@ static long queue_changes(struct file *file, union queue_args *args, void __user
 	return ret;
 }
 
-static long queue_sync(struct file *file, union queue_args *args, void __user *to)
+static long queue_sync(struct kwq_handle *handle, struct queue_args *args, void __user *to)
 {
-	struct kwq_handle *handle = file->private_data;
 	const struct kwq_sync_args *arg = &args->sync;
 	struct kwq_keyed *keyed = handle->keyed, *outbox = keyed->outbox;
 	struct kwq_sync_args __user *uarg = to;
@@ -1132,10 +1116,10 @@ static const struct queue_request {
 	u32 rights;
 	u32 size;
 	u32 flags;
-	long (*fn)(struct file *file, union queue_args *args, void __user *uarg);
+	long (*fn)(struct kwq_handle *handle, struct queue_args *args, void __user *uarg);
 } queue_requests[] = {
 #define REQUEST(name, cmd, rights, flags)					\
-	{ KWQ_IOC_##cmd, rights, sizeof_field(union queue_args, name), flags, queue_##name }
+	{ KWQ_IOC_##cmd, rights, sizeof_field(struct queue_args, name), flags, queue_##name }
 
 	REQUEST(open, OPEN, 0, O_NONBLOCK | O_CLOEXEC),
 	REQUEST(configure, CONFIGURE, KWQ_RIGHT_MANAGE, KWQ_CONFIG_COALESCE),
@@ -1159,16 +1143,17 @@ static const struct queue_request {
 static long queue_request(struct file *file, const struct queue_request *request,
 			  void __user *uarg)
 {
-	const struct kwq_handle *handle = file->private_data;
-	union queue_args args;
+	struct kwq_handle *handle = file->private_data;
+	struct queue_args args;
 	int err;
 
 	if (request->rights & ~handle->rights)
 		return -EBADF;
-	err = copy_in(&args, request->size, uarg);
+	args.nonblock = file->f_flags & O_NONBLOCK;
+	err = copy_in(&args.size, request->size, uarg);
 	if (err)
 		return err;
-	return args.flags & ~request->flags ? -EINVAL : request->fn(file, &args, uarg);
+	return args.flags & ~request->flags ? -EINVAL : request->fn(handle, &args, uarg);
 }
 
 static const struct kwq_batch_kind *const rare_kinds[] = {

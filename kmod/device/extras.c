@@ -6,31 +6,29 @@
 #include "batch.h"
 #include "words.h"
 
+/* Checks bytes that an extra names. */
+static int check_bytes(u32 flag, u64 address, u32 len, u32 most)
+{
+	if (!flag && (address || len))
+		return -EINVAL;
+	if (len > most)
+		return -EMSGSIZE;
+	/* The address would be ignored without any bytes. */
+	return address && !len ? -EINVAL : 0;
+}
+
 /* An extra has nothing that its flag does not announce. */
 static int check_extra(const struct kwq_add_extra *extra, u32 flags)
 {
-	if (!(flags & KWQ_ADD_AT_MOST) != !extra->at_most)
+	if (!(flags & KWQ_ADD_AT_MOST) != !extra->at_most || extra->pad)
 		return -EINVAL;
 	if (!(flags & KWQ_ADD_TOKEN) && extra->token)
 		return -EINVAL;
-	if (!(flags & KWQ_ADD_GROUP) && (extra->group || extra->group_len))
+	if (!(flags & KWQ_ADD_VALUE) && flags & KWQ_ADD_KEEP_VALUE)
 		return -EINVAL;
-	if (extra->group_len > KWQ_GROUP_MAX)
-		return -EMSGSIZE;
-	if (extra->group && !extra->group_len)
-		return -EINVAL;
-	if ((!(flags & KWQ_ADD_NOTE) && (extra->note || extra->note_len)) || extra->pad)
-		return -EINVAL;
-	if (extra->note_len > KWQ_NOTE_MAX)
-		return -EMSGSIZE;
-	if (extra->note && !extra->note_len)
-		return -EINVAL;
-	if (!(flags & KWQ_ADD_VALUE))
-		return extra->value || extra->value_len || flags & KWQ_ADD_KEEP_VALUE ? -EINVAL : 0;
-	if (extra->value_len > KWQ_VALUE_MAX)
-		return -EMSGSIZE;
-	/* The address would be ignored without any bytes. */
-	return extra->value && !extra->value_len ? -EINVAL : 0;
+	return check_bytes(flags & KWQ_ADD_GROUP, extra->group, extra->group_len, KWQ_GROUP_MAX) ?:
+	       check_bytes(flags & KWQ_ADD_NOTE, extra->note, extra->note_len, KWQ_NOTE_MAX) ?:
+	       check_bytes(flags & KWQ_ADD_VALUE, extra->value, extra->value_len, KWQ_VALUE_MAX);
 }
 
 static int copy_group_in(struct kwq_extra_in *in)

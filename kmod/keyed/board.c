@@ -38,7 +38,13 @@ static u64 board_bytes(void)
 	       kwq_bytes_of_kmalloc(KWQ_BOARD_BYTES / PAGE_SIZE * sizeof(struct page *));
 }
 
-static void free_board(struct kwq_keyed_board *board)
+/**
+ * kwq_board_free() - free a board
+ * @board: the board, which nobody maps; or NULL
+ *
+ * Context: process; may sleep.
+ */
+void kwq_board_free(struct kwq_keyed_board *board)
 {
 	if (!board)
 		return;
@@ -113,7 +119,7 @@ int kwq_keyed_provide_board(struct kwq_keyed *keyed)
 	}
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 	if (board) {
-		free_board(board);
+		kwq_board_free(board);
 		kwq_quota_uncharge(keyed->quota, board_bytes());
 	}
 	return 0;
@@ -223,15 +229,4 @@ void kwq_keyed_tell(struct kwq_keyed *keyed, u64 adds)
 		keyed->posted = U64_MAX;
 	trace_kwq_tell(&keyed->queue, adds);
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
-}
-
-/**
- * kwq_keyed_free_board() - free the board
- * @keyed: the queue; nobody uses it any more, so nobody maps the board
- *
- * Context: process; may sleep.
- */
-void kwq_keyed_free_board(struct kwq_keyed *keyed)
-{
-	free_board(keyed->board);
 }

@@ -47,17 +47,6 @@
 #include "keyed.h"
 
 /**
- * kwq_keyed_changes_bytes() - memory that a queue takes for its changes
- * @limits: limits of the queue
- *
- * Return: the number of bytes, without those in each item.
- */
-u64 kwq_keyed_changes_bytes(const struct kwq_limits *limits)
-{
-	return limits->changes ? kwq_bytes_of_kmalloc(sizeof(struct kwq_changes)) : 0;
-}
-
-/**
  * kwq_keyed_init_changes() - begin to number the changes of a queue, if it asks for that
  * @keyed: the queue
  *

@@ -94,21 +94,6 @@ static bool forget_read_locked(struct kwq_keyed *keyed, u64 after)
 	return true;
 }
 
-/* The same for all items, whether they were read or not. */
-static bool forget_all_locked(struct kwq_keyed *keyed)
-{
-	struct kwq_changes *changes = keyed->changes;
-	struct kwq_change *change;
-	int n;
-
-	list_splice_tail_init(&changes->told, &changes->unread);
-	for (n = 0; n < KWQ_ITEMS_PER_HOLD && !list_empty(&changes->unread); n++) {
-		change = list_first_entry(&changes->unread, struct kwq_change, link);
-		forget_change(keyed, change);
-	}
-	return !list_empty(&changes->unread);
-}
-
 /**
  * kwq_stop_following() - a handle is closed, which may follow
  * @handle: the handle; its queue has changes; no call uses it any more
@@ -133,8 +118,9 @@ void kwq_stop_following(struct kwq_handle *handle)
 	WRITE_ONCE(changes->follower, NULL);
 	changes->is_polled = false;
 	changes->wants_getters = false;
+	list_splice_tail_init(&changes->unread, &changes->told);
 	for (;;) {
-		more = forget_all_locked(keyed);
+		more = forget_read_locked(keyed, U64_MAX);
 		kwq_keyed_unlock(keyed, flags);
 		if (!more)
 			return;
@@ -163,7 +149,6 @@ noinline int kwq_keyed_sync(struct kwq_keyed *keyed, ktime_t deadline, unsigned 
 {
 	struct kwq_changes *changes = keyed->changes;
 	struct kwq_queue *queue = &keyed->queue;
-	struct kwq_drainer drainer;
 	unsigned long flags;
 	DEFINE_WAIT(entry);
 	int err = 0;
@@ -179,11 +164,7 @@ noinline int kwq_keyed_sync(struct kwq_keyed *keyed, ktime_t deadline, unsigned 
 			continue;
 		/* A drainer as well, for the advances of a manual clock. */
 		prepare_to_wait(&changes->syncers, &entry, state);
-		kwq_join_drainers_locked(queue, &drainer, state);
-		kwq_keyed_unlock(keyed, flags);
-		kwq_sleep_until(queue, deadline);
-		spin_lock_irqsave(&queue->lock, flags);
-		kwq_leave_drainers_locked(queue, &drainer);
+		kwq_sleep_as_drainer_locked(queue, deadline, state, &flags);
 		finish_wait(&changes->syncers, &entry);
 	}
 	kwq_keyed_unlock(keyed, flags);
@@ -282,7 +263,6 @@ int kwq_wait_for_changes(struct kwq_handle *handle, u64 of_queue,
 	struct kwq_keyed *keyed = handle->keyed;
 	struct kwq_changes *changes = keyed->changes;
 	struct kwq_queue *queue = &keyed->queue;
-	struct kwq_drainer drainer;
 	unsigned long flags;
 	int err = 0;
 
@@ -297,11 +277,7 @@ int kwq_wait_for_changes(struct kwq_handle *handle, u64 of_queue,
 		if (kwq_keyed_free_gone_locked(keyed, &flags))
 			continue;
 		changes->reader = current;
-		kwq_join_drainers_locked(queue, &drainer, TASK_INTERRUPTIBLE);
-		kwq_keyed_unlock(keyed, flags);
-		kwq_sleep_until(queue, patience->deadline);
-		spin_lock_irqsave(&queue->lock, flags);
-		kwq_leave_drainers_locked(queue, &drainer);
+		kwq_sleep_as_drainer_locked(queue, patience->deadline, TASK_INTERRUPTIBLE, &flags);
 		changes->reader = NULL;
 	}
 	kwq_keyed_unlock(keyed, flags);

@@ -47,17 +47,6 @@ u32 kwq_keyed_group_bytes(u32 len)
 }
 
 /**
- * kwq_keyed_groups_bytes() - memory of a queue for groups
- * @limits: limits of the queue
- *
- * Return: the number of bytes, without those of the groups themselves.
- */
-u64 kwq_keyed_groups_bytes(const struct kwq_limits *limits)
-{
-	return limits->groups ? kwq_bytes_of_kmalloc(sizeof(struct kwq_keyed_groups)) : 0;
-}
-
-/**
  * kwq_keyed_init_order() - initialise a queue's groups and aging
  * @keyed: the queue; initialised but for this
  *
@@ -135,7 +124,8 @@ static void insert(struct kwq_keyed *keyed, const struct kwq_key *name,
 	kg->len = name->len;
 	memcpy(kg->name, name->bytes, name->len);
 	keyed->nr_bytes += kwq_keyed_group_bytes(name->len);
-	kwq_table_insert(&keyed->groups->table, &kg->by_name, kg->hash);
+	kwq_table_insert(&keyed->groups->table, &kg->by_name,
+			 kwq_table_bucket(&keyed->groups->table, kg->hash));
 }
 
 /**

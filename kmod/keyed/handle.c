@@ -13,7 +13,7 @@
 
 static struct kwq_handle *open_handle(struct kwq_keyed *keyed, struct kwq_keyed *front, u32 rights)
 {
-	struct kwq_handle *handle = kmalloc(sizeof(*handle), GFP_KERNEL_ACCOUNT);
+	struct kwq_handle *handle = kzalloc(sizeof(*handle), GFP_KERNEL_ACCOUNT);
 	struct kwq_handle *outbox = NULL;
 	unsigned long flags;
 
@@ -35,14 +35,9 @@ static struct kwq_handle *open_handle(struct kwq_keyed *keyed, struct kwq_keyed 
 	}
 	handle->outbox = outbox;
 	handle->front = front;
-	handle->bpf = NULL;
-	handle->has_lost = false;
-	handle->has_found_nothing = false;
 	handle->keyed = keyed;
-	kwq_holder_init(&handle->holder);
 	kwq_line_init(&handle->held);
 	handle->rights = rights;
-	handle->pid = NULL;
 	handle->opener = get_pid(task_tgid(current));
 	kref_get(&keyed->ref);
 
@@ -281,7 +276,7 @@ static int get_some_locked(struct kwq_handle *handle, struct kwq_got_buffer *buf
 		kwq_take_locked(&keyed->queue, item, &handle->holder, now);
 		kwq_handout_begin(handle, ki);
 
-		memcpy(buffer->keys + buffer->keys_len, ki->key, ki->key_len);
+		kwq_copy_key(buffer->keys + buffer->keys_len, ki->key, ki->key_len);
 		buffer->keys_len += ki->key_len;
 		buffer->got[nr] = (struct kwq_got){
 			.ticket = ki->ticket,

@@ -34,30 +34,24 @@ static_assert(sizeof(struct kwq_lease) < SMALL_ROOM &&
 	      KWQ_SLOTS * sizeof(struct kwq_value *) < SMALL_ROOM &&
 	      SMALL_ROOM % __alignof__(struct kwq_lease) == 0);
 
-/* An allocation begins with so many bytes before its item, by the kind of the item. */
-static const u8 bytes_before[KWQ_ITEM_KINDS] = {
-	[KWQ_KIND_GROUPED] = sizeof(struct kwq_member),
-	[KWQ_KIND_FOLLOWED] = sizeof(struct kwq_change),
-	[KWQ_KIND_GROUPED | KWQ_KIND_FOLLOWED] =
-		sizeof(struct kwq_change) + sizeof(struct kwq_member),
+/*
+ * The kinds of items, which are bits. GROUPED: the item has a &struct kwq_member. FOLLOWED: it has
+ * a &struct kwq_change. An allocation begins with these.
+ */
+#define GROUPED		BIT(0)
+#define FOLLOWED	BIT(1)
+
+static struct {
+	const char *name;
+	size_t before;
+	struct kmem_cache *small_items;
+} kinds[] __ro_after_init = {
+	[0] = { "kwq_item" },
+	[GROUPED] = { "kwq_grouped_item", sizeof(struct kwq_member) },
+	[FOLLOWED] = { "kwq_followed_item", sizeof(struct kwq_change) },
+	[GROUPED | FOLLOWED] = { "kwq_followed_grouped_item",
+				 sizeof(struct kwq_change) + sizeof(struct kwq_member) },
 };
-
-static const char *const cache_names[KWQ_ITEM_KINDS] = {
-	[0] = "kwq_item",
-	[KWQ_KIND_GROUPED] = "kwq_grouped_item",
-	[KWQ_KIND_FOLLOWED] = "kwq_followed_item",
-	[KWQ_KIND_GROUPED | KWQ_KIND_FOLLOWED] = "kwq_followed_grouped_item",
-};
-
-static struct kmem_cache *small_items[KWQ_ITEM_KINDS];
-
-static struct kmem_cache *cache_of(const struct kwq_keyed *keyed)
-{
-	return small_items[kwq_item_kind(keyed)];
-}
-
-/* Bytes that the allocator uses for a small item. */
-static u32 small_bytes[KWQ_ITEM_KINDS] __ro_after_init;
 
 /* Secret, so that users cannot choose keys that collide. The second is for equal hashes. */
 static hsiphash_key_t secret __ro_after_init;
@@ -76,19 +70,17 @@ u64 kwq_ticket_factors[2] __ro_after_init;
  */
 int __init kwq_items_register(void)
 {
-	size_t size;
 	int kind;
 
 	get_random_bytes(&secret, sizeof(secret));
 	get_random_bytes(&second_secret, sizeof(second_secret));
 	kwq_ticket_factors[0] = get_random_u64() | 1;
 	kwq_ticket_factors[1] = get_random_u64() | 1;
-	for (kind = 0; kind < KWQ_ITEM_KINDS; kind++) {
-		size = bytes_before[kind] + SMALL_SIZE;
-		small_bytes[kind] = kwq_bytes_in_slab(ALIGN(size, ARCH_SLAB_MINALIGN));
-		small_items[kind] = kmem_cache_create(cache_names[kind], size, 0,
-						      SLAB_ACCOUNT, NULL);
-		if (!small_items[kind]) {
+	for (kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
+		kinds[kind].small_items = kmem_cache_create(kinds[kind].name,
+							    kinds[kind].before + SMALL_SIZE, 0,
+							    SLAB_ACCOUNT, NULL);
+		if (!kinds[kind].small_items) {
 			kwq_items_unregister();
 			return -ENOMEM;
 		}
@@ -103,8 +95,8 @@ void kwq_items_unregister(void)
 {
 	int kind;
 
-	for (kind = 0; kind < KWQ_ITEM_KINDS; kind++)
-		kmem_cache_destroy(small_items[kind]);
+	for (kind = 0; kind < ARRAY_SIZE(kinds); kind++)
+		kmem_cache_destroy(kinds[kind].small_items);
 }
 
 /**
@@ -155,19 +147,19 @@ static noinline void free_many(const struct kwq_keyed *keyed, struct kwq_node *n
 		}
 		small[nr++] = (void *)ki - before;
 		if (nr == ARRAY_SIZE(small)) {
-			kmem_cache_free_bulk(cache_of(keyed), nr, small);
+			kmem_cache_free_bulk(keyed->small_items, nr, small);
 			cond_resched();
 			nr = 0;
 		}
 	}
 	if (nr)
-		kmem_cache_free_bulk(cache_of(keyed), nr, small);
+		kmem_cache_free_bulk(keyed->small_items, nr, small);
 }
 
 static void free_items(const struct kwq_keyed *keyed, struct kwq_node *node)
 {
 	if (node && !node->next && kwq_item_is_small(keyed, item_of(node)->key_len))
-		kmem_cache_free(cache_of(keyed), (void *)item_of(node) - keyed->size_before);
+		kmem_cache_free(keyed->small_items, (void *)item_of(node) - keyed->size_before);
 	else if (node)
 		free_many(keyed, node);
 }
@@ -262,7 +254,7 @@ static noinline void fill_with_many(struct kwq_stock *stock, struct kwq_keyed *k
 	nr = min_t(u32, nr, STOCK_MAX);
 	if (!kwq_quota_charge(keyed->quota, nr * keyed->small_bytes))
 		return;
-	got = kwq_alloc_bulk(cache_of(keyed), GFP_KERNEL, nr, small);
+	got = kwq_alloc_bulk(keyed->small_items, GFP_KERNEL, nr, small);
 	for (i = got; i--;)
 		put_in_stock(stock, keyed, small[i]);
 	if (got < nr)
@@ -290,7 +282,7 @@ static bool alloc_item(struct kwq_stock *stock, const struct kwq_keyed *keyed, u
 
 	if (!kwq_item_is_small(keyed, key_len))
 		return alloc_large(stock, keyed, key_len);
-	small = kmem_cache_alloc(cache_of(keyed), GFP_KERNEL);
+	small = kmem_cache_alloc(keyed->small_items, GFP_KERNEL);
 	if (small)
 		put_in_stock(stock, keyed, small);
 	return small;
@@ -490,7 +482,8 @@ static const struct kwq_table_ops ops_of_keys = {
  */
 int kwq_keyed_init_items(struct kwq_keyed *keyed)
 {
-	/* Allocated apart: the queue just fits into one allocation. */
+	int kind = (keyed->limits.groups ? GROUPED : 0) | (keyed->limits.changes ? FOLLOWED : 0);
+	/* Allocated apart, so that the queue fits into 8 KiB. */
 	struct kwq_table_top *top = kzalloc(sizeof(*top), GFP_KERNEL_ACCOUNT);
 
 	if (!top)
@@ -498,8 +491,10 @@ int kwq_keyed_init_items(struct kwq_keyed *keyed)
 	kwq_table_init(&keyed->table, top, &ops_of_keys);
 	keyed->items_have_more = keyed->limits.lease || keyed->limits.values ||
 				 keyed->limits.groups || keyed->limits.changes;
-	keyed->small_bytes = small_bytes[kwq_item_kind(keyed)];
-	keyed->size_before = bytes_before[kwq_item_kind(keyed)];
+	keyed->small_items = kinds[kind].small_items;
+	keyed->size_before = kinds[kind].before;
+	keyed->small_bytes = kwq_bytes_in_slab(ALIGN(SMALL_SIZE + keyed->size_before,
+						     ARCH_SLAB_MINALIGN));
 	/* With a lease and slots of values there is no room left, and every item is a large one. */
 	keyed->small_key_max = max_t(int, 0, SMALL_SIZE + keyed->size_before -
 				     kwq_item_size(keyed, 0));
@@ -699,6 +694,7 @@ static inline void finish_insert(struct kwq_keyed *keyed, struct kwq_keyed_item 
 /**
  * kwq_keyed_insert() - create the item of a new key
  * @keyed: the queue; its lock held
+ * @bucket: the key's bucket in its table
  * @key: the key, with its hash
  * @stock: memory for the item; kwq_keyed_lacks_item() was false in this hold, and room was made
  *
@@ -706,9 +702,8 @@ static inline void finish_insert(struct kwq_keyed *keyed, struct kwq_keyed_item 
  *
  * Return: the item.
  */
-struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
-					const struct kwq_key *key,
-					struct kwq_stock *stock)
+struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed, struct kwq_node **bucket,
+					const struct kwq_key *key, struct kwq_stock *stock)
 {
 	struct kwq_keyed_item *ki;
 
@@ -720,12 +715,12 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 	ki->is_added = false;
 	ki->hash = key->hash;
 	ki->key_len = key->len;
-	memcpy(ki->key, key->bytes, key->len);
+	kwq_copy_key(ki->key, key->bytes, key->len);
 	if (unlikely(keyed->items_have_more))
 		finish_insert(keyed, ki);
 	keyed->nr_items++;
 	keyed->nr_bytes += kwq_item_bytes(keyed, key->len);
-	kwq_table_insert(&keyed->table, &ki->by_key, ki->hash);
+	kwq_table_insert(&keyed->table, &ki->by_key, bucket);
 	return ki;
 }
 

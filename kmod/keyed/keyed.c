@@ -133,15 +133,16 @@ static noinline int check_add_extras(struct kwq_keyed *keyed, struct kwq_extras 
 		return -EOPNOTSUPP;
 	kwq_keyed_find_group(keyed, extras);
 	return !extras->found && extras->group.len &&
-	       kwq_table_is_full(&keyed->groups->table, extras->group.hash) ? -ENOMEM : 0;
+	       kwq_table_is_full(kwq_table_bucket(&keyed->groups->table, extras->group.hash)) ?
+	       -ENOMEM : 0;
 }
 
 /*
  * May an add go on, and is there all that it needs, so that it cannot fail any more? If not, it
  * changes nothing. @ki is NULL for a new key; else it is idle, or the add has extras.
  */
-static __always_inline int prepare(struct kwq_keyed *keyed, const struct kwq_key *key,
-				   struct kwq_keyed_item *ki,
+static __always_inline int prepare(struct kwq_keyed *keyed, struct kwq_node **bucket,
+				   const struct kwq_key *key, struct kwq_keyed_item *ki,
 				   const struct kwq_add_options *options,
 				   struct kwq_extras *extras, struct kwq_stock *stock)
 {
@@ -156,7 +157,7 @@ static __always_inline int prepare(struct kwq_keyed *keyed, const struct kwq_key
 	err = extras ? check_add_extras(keyed, extras) : 0;
 	if (err)
 		return err;
-	if (!ki && kwq_table_is_full(&keyed->table, key->hash))
+	if (!ki && kwq_table_is_full(bucket))
 		return -ENOMEM;
 	need = need_of(keyed, key, ki, options, extras);
 	if (!ki && only_remembers(options) && is_full_of_both(keyed, need.all)) {
@@ -222,17 +223,19 @@ int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			 const struct kwq_add_options *options, struct kwq_extras *extras,
 			 ktime_t now, struct kwq_stock *stock)
 {
-	struct kwq_keyed_item *ki = kwq_keyed_find(keyed, key);
+	struct kwq_node **bucket = kwq_table_bucket(&keyed->table, key->hash);
+	struct kwq_keyed_item *ki = kwq_keyed_find_in(*bucket, key);
 	int ret;
 
+	lockdep_assert_held(&keyed->queue.lock);
 	keyed->expects_new = !ki;
 	if (!ki || extras || unlikely(kwq_item_is_idle(&ki->item))) {
-		ret = prepare(keyed, key, ki, options, extras, stock);
+		ret = prepare(keyed, bucket, key, ki, options, extras, stock);
 		if (unlikely(ret))
 			return ret;
 	}
 	if (!ki)
-		ki = kwq_keyed_insert(keyed, key, stock);
+		ki = kwq_keyed_insert(keyed, bucket, key, stock);
 	/* Nobody was to hand it out, so its token is of a former run. The add cannot fail now. */
 	if (unlikely(keyed->changes) && kwq_item_is_idle(&ki->item))
 		kwq_set_token(keyed, ki, 0);

@@ -77,6 +77,20 @@ struct kwq_key {
 	u32 hash;
 };
 
+/* memcpy() of a key. Most keys are a few words, which cost less than the call. */
+static inline void kwq_copy_key(u8 *to, const u8 *from, u32 len)
+{
+	u32 last = len - sizeof(u64), i;
+
+	if (last > 64) {
+		memcpy(to, from, len);
+		return;
+	}
+	for (i = 0; i < last; i += sizeof(u64))
+		memcpy(to + i, from + i, sizeof(u64));
+	memcpy(to + last, from + last, sizeof(u64));
+}
+
 /**
  * struct kwq_keyed_item - an item and its key
  * @item: the whole state of the item
@@ -162,12 +176,14 @@ static inline struct kwq_lease *kwq_lease_of(struct kwq_keyed_item *ki)
  * @gone: in &kwq_keyed.gone_memory
  * @refs: references: that of the item, and one for each call that copies it out
  * @len: number of bytes, 1 to KWQ_VALUE_MAX; constant
+ * @size: bytes that the allocator uses for the value; constant
  * @bytes: the bytes; constant
  */
 struct kwq_value {
 	struct kwq_node gone;
 	refcount_t refs;
 	u32 len;
+	u32 size;
 	u8 bytes[] __counted_by(len);
 };
 
@@ -288,7 +304,8 @@ struct kwq_changes {
  * @of_core: the same for its core
  * @queue: the queue. Its name is allocated; "" for an unnamed queue
  * @limits: constant
- * @small_bytes: bytes that the allocator uses for an item of the common size; constant
+ * @small_items: the cache of items of the common size; constant
+ * @small_bytes: bytes that the allocator uses for such an item; constant
  * @small_key_max: the longest key for which such an item has room; constant
  * @size_before: bytes of an allocation before the item; constant
  * @items_have_more: items have a lease, a value, a group or a change; constant
@@ -353,6 +370,7 @@ struct kwq_keyed {
 	struct kwq_queue queue;
 	struct kwq_table table;
 	struct kwq_limits limits;
+	struct kmem_cache *small_items;
 	u64 nr_bytes;
 	u64 gone_bytes;
 	u64 own_bytes;
@@ -442,26 +460,6 @@ struct kwq_handle {
 	bool has_lost;
 	bool has_found_nothing;
 };
-
-/*
- * The kinds of small items. Each kind has a cache. GROUPED: the item has a &struct kwq_member.
- * FOLLOWED: it has a &struct kwq_change. Both are bits.
- */
-#define KWQ_KIND_GROUPED	BIT(0)
-#define KWQ_KIND_FOLLOWED	BIT(1)
-#define KWQ_ITEM_KINDS		4
-
-/**
- * kwq_item_kind() - the kind of a queue's items
- * @keyed: the queue
- *
- * Return: KWQ_KIND_* bits.
- */
-static inline int kwq_item_kind(const struct kwq_keyed *keyed)
-{
-	return (keyed->limits.groups ? KWQ_KIND_GROUPED : 0) |
-	       (keyed->limits.changes ? KWQ_KIND_FOLLOWED : 0);
-}
 
 /**
  * kwq_change_of() - the change of an item
@@ -679,12 +677,10 @@ int kwq_keyed_note_locked(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 /* memory.c */
 u32 kwq_bytes_of_kmalloc(size_t size);
 u32 kwq_bytes_in_slab(size_t size);
-u64 kwq_keyed_own_bytes(const char *name);
+u64 kwq_keyed_own_bytes(const char *name, const struct kwq_limits *limits);
 void kwq_keyed_count_limiters(struct kwq_keyed *keyed);
 size_t kwq_item_size(const struct kwq_keyed *keyed, u32 key_len);
 u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len);
-u32 kwq_value_bytes(const struct kwq_value *value);
-u32 kwq_extras_bytes(const struct kwq_extras *extras);
 void *kwq_keyed_new_page(struct kwq_keyed *keyed);
 void kwq_keyed_free_page(struct kwq_keyed *keyed, void *page);
 bool kwq_keyed_has_room_for(const struct kwq_keyed *keyed, u32 nr, u64 bytes);
@@ -693,6 +689,18 @@ int kwq_keyed_find_room(struct kwq_keyed *keyed, const struct kwq_need *need,
 #if IS_ENABLED(CONFIG_KUNIT)
 void *kwq_new_page(gfp_t gfp);
 #endif
+
+/* Bytes that the allocator uses for a value or a note; NULL for none. */
+static inline u32 kwq_value_bytes(const struct kwq_value *value)
+{
+	return value ? value->size : 0;
+}
+
+/* The same for both that an entry brings. */
+static inline u32 kwq_extras_bytes(const struct kwq_extras *extras)
+{
+	return kwq_value_bytes(extras->value) + kwq_value_bytes(extras->note);
+}
 
 /**
  * kwq_item_is_small() - has an item the common size
@@ -722,9 +730,8 @@ bool kwq_keyed_has_memory(struct kwq_keyed *keyed);
 int kwq_keyed_init_items(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_items(struct kwq_keyed *keyed);
 bool kwq_keyed_lacks_item(const struct kwq_keyed *keyed, struct kwq_stock *stock, u32 key_len);
-struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
-					const struct kwq_key *key,
-					struct kwq_stock *stock);
+struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed, struct kwq_node **bucket,
+					const struct kwq_key *key, struct kwq_stock *stock);
 bool kwq_keyed_poll_room(struct kwq_keyed *keyed);
 void kwq_keyed_settle_slow(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
@@ -746,7 +753,6 @@ static inline u64 kwq_listed_age(ktime_t since, ktime_t now)
 }
 
 /* changes.c */
-u64 kwq_keyed_changes_bytes(const struct kwq_limits *limits);
 int kwq_keyed_init_changes(struct kwq_keyed *keyed);
 void kwq_note_change(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 bool kwq_change_is_unread(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
@@ -789,6 +795,18 @@ static inline void kwq_keyed_lose_bytes(struct kwq_keyed *keyed, u32 bytes)
 	keyed->nr_bytes -= bytes;
 	keyed->gone_bytes += bytes;
 	keyed->adders_may_fit = true;
+}
+
+/* Makes a stock empty. One assignment would be a loop over its bytes. */
+static inline void kwq_stock_init(struct kwq_stock *stock)
+{
+	stock->small = NULL;
+	stock->large = NULL;
+	stock->group = NULL;
+	stock->value_bytes = 0;
+	stock->wants_item = false;
+	stock->wants_value = false;
+	stock->wants_group = false;
 }
 
 /**
@@ -851,27 +869,32 @@ static inline u64 kwq_next_ticket(struct kwq_keyed *keyed, u32 hash)
 }
 
 /**
- * kwq_keyed_find() - find the item of a key
- * @keyed: the queue; its lock held
+ * kwq_keyed_find_in() - find the item of a key
+ * @node: the first node of the key's bucket in &kwq_keyed.table; the queue's lock held
  * @key: the key, with its hash
  *
  * Return: the item, or NULL.
  */
-static inline struct kwq_keyed_item *kwq_keyed_find(struct kwq_keyed *keyed,
-						    const struct kwq_key *key)
+static inline struct kwq_keyed_item *kwq_keyed_find_in(struct kwq_node *node,
+						       const struct kwq_key *key)
 {
 	struct kwq_keyed_item *ki;
-	struct kwq_node *node;
 
-	lockdep_assert_held(&keyed->queue.lock);
-	for (node = *kwq_table_bucket(&keyed->table, key->hash); node;
-	     node = node->next) {
+	for (; node; node = node->next) {
 		ki = container_of(node, struct kwq_keyed_item, by_key);
 		if (ki->hash == key->hash && ki->key_len == key->len &&
 		    !memcmp(ki->key, key->bytes, key->len))
 			return ki;
 	}
 	return NULL;
+}
+
+/* The same in the whole table. */
+static inline struct kwq_keyed_item *kwq_keyed_find(struct kwq_keyed *keyed,
+						    const struct kwq_key *key)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	return kwq_keyed_find_in(*kwq_table_bucket(&keyed->table, key->hash), key);
 }
 
 /* room.c */
@@ -928,7 +951,7 @@ void kwq_board_post(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, int resu
 void kwq_board_take_off(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 void kwq_keyed_close_board(struct kwq_keyed *keyed);
 void kwq_keyed_tell(struct kwq_keyed *keyed, u64 adds);
-void kwq_keyed_free_board(struct kwq_keyed *keyed);
+void kwq_board_free(struct kwq_keyed_board *board);
 
 /* life.c */
 int kwq_keyed_register(void);
@@ -938,7 +961,6 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 int kwq_keyed_set_outbox(struct kwq_keyed *keyed, struct kwq_keyed *outbox, u32 rights);
 int kwq_keyed_configure(struct kwq_keyed *keyed, const struct kwq_limiter_config *config);
 void kwq_keyed_pause(struct kwq_keyed *keyed, ktime_t until);
-void kwq_keyed_resume(struct kwq_keyed *keyed);
 void kwq_keyed_work_async(struct kwq_keyed *keyed);
 void kwq_keyed_put(struct kwq_keyed *keyed);
 void kwq_keyed_put_async(struct kwq_keyed *keyed);
@@ -981,7 +1003,6 @@ int kwq_keyed_list(struct kwq_keyed *keyed, struct kwq_list_request *request,
 u64 kwq_keyed_oldest(struct kwq_keyed *keyed, u8 state, ktime_t now);
 
 /* group_names.c */
-u64 kwq_keyed_groups_bytes(const struct kwq_limits *limits);
 int kwq_keyed_init_order(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_groups(struct kwq_keyed *keyed);
 bool kwq_keyed_lacks_group(struct kwq_keyed *keyed, const struct kwq_extras *extras,

@@ -76,7 +76,7 @@ static void free_queue(struct kwq_keyed *keyed)
 	/* First stop the timer, which makes items ready. */
 	kwq_queue_destroy(&keyed->queue);
 	kwq_keyed_destroy_items(keyed);
-	kwq_keyed_free_board(keyed);
+	kwq_board_free(keyed->board);
 	/* Last, so that a task that finds room in the quota finds the memory, too. */
 	kwq_quota_uncharge(keyed->quota, keyed->nr_bytes + keyed->gone_bytes + keyed->own_bytes);
 	kwq_quota_put(keyed->quota);
@@ -233,8 +233,7 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	keyed->limits = *limits;
 	keyed->owner = current_fsuid();
 	keyed->group = current_fsgid();
-	keyed->own_bytes = kwq_keyed_own_bytes(name) + kwq_keyed_groups_bytes(limits) +
-			   kwq_keyed_changes_bytes(limits);
+	keyed->own_bytes = kwq_keyed_own_bytes(name, limits);
 	err = charge_queue(keyed);
 	if (err)
 		goto free_keyed;
@@ -322,21 +321,11 @@ int kwq_keyed_configure(struct kwq_keyed *keyed, const struct kwq_limiter_config
 /**
  * kwq_keyed_pause() - hand nothing out until a time (Q14)
  * @keyed: the queue
- * @until: the time, on the queue's clock; KTIME_MAX for ever
+ * @until: the time, on the queue's clock; KTIME_MAX for ever; 0 to hand items out again
  */
 void kwq_keyed_pause(struct kwq_keyed *keyed, ktime_t until)
 {
 	kwq_pause_until(&keyed->queue, until);
-	kwq_keyed_note_change(keyed);
-}
-
-/**
- * kwq_keyed_resume() - hand items out again
- * @keyed: the queue
- */
-void kwq_keyed_resume(struct kwq_keyed *keyed)
-{
-	kwq_pause_until(&keyed->queue, 0);
 	kwq_keyed_note_change(keyed);
 }
 
@@ -390,13 +379,18 @@ VISIBLE_IF_KUNIT void kwq_keyed_drop_async(struct kwq_keyed *keyed)
 	queue_work(kwq_free_wq, &keyed->work);
 }
 
+static bool drop_more(struct kwq_keyed *keyed)
+{
+	return drop_some(keyed) || kwq_keyed_drop_remembered(keyed, U64_MAX);
+}
+
 /*
  * Q10: drops all items that will never be handed out. After a SIGKILL a worker drops the
  * rest, so that the exit of the caller does not depend on the queue's size (Q9).
  */
 static void drop_all_keys(struct kwq_keyed *keyed)
 {
-	while (drop_some(keyed) || kwq_keyed_drop_remembered(keyed, U64_MAX)) {
+	while (drop_more(keyed)) {
 		if (fatal_signal_pending(current)) {
 			kwq_keyed_drop_async(keyed);
 			return;
@@ -405,30 +399,17 @@ static void drop_all_keys(struct kwq_keyed *keyed)
 	}
 }
 
-/* In a worker, which gets no signals. The end of the queue frees the rest. */
-static void drop_rest(struct kwq_keyed *keyed)
-{
-	while (!READ_ONCE(keyed->ending) &&
-	       (drop_some(keyed) || kwq_keyed_drop_remembered(keyed, U64_MAX)))
-		cond_resched();
-}
-
-static void free_gone(struct kwq_keyed *keyed)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&keyed->queue.lock, flags);
-	kwq_keyed_unlock(keyed, flags);
-}
-
 /* Does the work that a timer or a killed call left. */
 static void do_left_work(struct work_struct *work)
 {
 	struct kwq_keyed *keyed = container_of(work, struct kwq_keyed, work);
+	unsigned long flags;
 
-	free_gone(keyed);
-	if (READ_ONCE(keyed->drops))
-		drop_rest(keyed);
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	kwq_keyed_unlock(keyed, flags);
+	/* A worker gets no signals. The end of the queue frees the rest. */
+	while (READ_ONCE(keyed->drops) && !READ_ONCE(keyed->ending) && drop_more(keyed))
+		cond_resched();
 }
 
 /**

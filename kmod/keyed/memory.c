@@ -51,15 +51,18 @@ u32 kwq_bytes_of_kmalloc(size_t size)
 /**
  * kwq_keyed_own_bytes() - memory of a queue without items
  * @name: the queue's name
+ * @limits: its limits
  *
  * Return: the number of bytes.
  */
-u64 kwq_keyed_own_bytes(const char *name)
+u64 kwq_keyed_own_bytes(const char *name, const struct kwq_limits *limits)
 {
 	return kwq_bytes_of_kmalloc(sizeof(struct kwq_keyed)) +
 	       kwq_bytes_of_kmalloc(sizeof(struct kwq_table_top)) +
 	       kwq_bytes_of_kmalloc(sizeof(struct kwq_rate_limiter)) +
-	       (*name ? kwq_bytes_of_kmalloc(strlen(name) + 1) : 0);
+	       (*name ? kwq_bytes_of_kmalloc(strlen(name) + 1) : 0) +
+	       (limits->groups ? kwq_bytes_of_kmalloc(sizeof(struct kwq_keyed_groups)) : 0) +
+	       (limits->changes ? kwq_bytes_of_kmalloc(sizeof(struct kwq_changes)) : 0);
 }
 
 /**
@@ -121,28 +124,6 @@ u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len)
 	if (kwq_item_is_small(keyed, key_len))
 		return keyed->small_bytes;
 	return kwq_bytes_of_kmalloc(kwq_item_size(keyed, key_len));
-}
-
-/**
- * kwq_value_bytes() - bytes that the allocator uses for a value
- * @value: the value, or NULL
- *
- * Return: the number of bytes.
- */
-u32 kwq_value_bytes(const struct kwq_value *value)
-{
-	return value ? kwq_bytes_of_kmalloc(struct_size(value, bytes, value->len)) : 0;
-}
-
-/**
- * kwq_extras_bytes() - bytes that the allocator uses for the value and the note of an entry
- * @extras: what the entry brings
- *
- * Return: the number of bytes.
- */
-u32 kwq_extras_bytes(const struct kwq_extras *extras)
-{
-	return kwq_value_bytes(extras->value) + kwq_value_bytes(extras->note);
 }
 
 VISIBLE_IF_KUNIT void *kwq_new_page(gfp_t gfp)

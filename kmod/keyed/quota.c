@@ -68,17 +68,12 @@ static struct kwq_quota machines[KWQ_QUOTA_KINDS] = {
 
 static u64 limit_of(const struct kwq_quota *quota)
 {
-	u64 limit = quota->parent ? READ_ONCE(kwq_max_user_bytes) :
-				    READ_ONCE(kwq_max_total_bytes);
+	u64 limit;
 
-	switch (quota->kind) {
-	case KWQ_QUOTA_QUEUES:
-		return limit;
-	case KWQ_QUOTA_CALLS:
-		return max_t(u64, limit / 16, KWQ_CALL_BYTES);
-	default:
+	if (quota->kind == KWQ_QUOTA_EXEMPT)
 		return S64_MAX;
-	}
+	limit = quota->parent ? READ_ONCE(kwq_max_user_bytes) : READ_ONCE(kwq_max_total_bytes);
+	return quota->kind == KWQ_QUOTA_QUEUES ? limit : max_t(u64, limit / 16, KWQ_CALL_BYTES);
 }
 
 static unsigned int most_queues_of(const struct kwq_quota *quota)

@@ -121,13 +121,11 @@ static inline struct kwq_node **kwq_table_bucket(struct kwq_table *table, u32 ha
  * kwq_table_insert() - insert a node
  * @table: the table
  * @node: the node
- * @hash: its hash
+ * @bucket: the bucket of its hash, as kwq_table_bucket() found it in this hold of the lock
  */
 static inline void kwq_table_insert(struct kwq_table *table, struct kwq_node *node,
-				    u32 hash)
+				    struct kwq_node **bucket)
 {
-	struct kwq_node **bucket = kwq_table_bucket(table, hash);
-
 	node->next = *bucket;
 	*bucket = node;
 	if (unlikely(++table->nr_nodes > table->nr_buckets))
@@ -216,14 +214,13 @@ static inline int kwq_table_chain(const struct kwq_node *node)
 
 /**
  * kwq_table_is_full() - may no node be added to a bucket
- * @table: the table
- * @hash: the hash of the node
+ * @bucket: the bucket
  *
- * Return: true if the bucket has as many as it may have.
+ * Return: true if it has as many as it may have.
  */
-static inline bool kwq_table_is_full(struct kwq_table *table, u32 hash)
+static inline bool kwq_table_is_full(struct kwq_node **bucket)
 {
-	return unlikely(kwq_table_chain(*kwq_table_bucket(table, hash)) == KWQ_TABLE_CHAIN);
+	return unlikely(kwq_table_chain(*bucket) == KWQ_TABLE_CHAIN);
 }
 
 /**

@@ -29,12 +29,15 @@
  */
 struct kwq_value *kwq_value_alloc(u32 len)
 {
-	struct kwq_value *value = kvmalloc(struct_size(value, bytes, len), GFP_KERNEL_ACCOUNT);
+	size_t size = struct_size_t(struct kwq_value, bytes, len);
+	struct kwq_value *value = kvmalloc(size, GFP_KERNEL_ACCOUNT);
 
 	if (!value)
 		return NULL;
 	refcount_set(&value->refs, 1);
 	value->len = len;
+	/* Here alone, because it takes long to compute, and a value is counted several times. */
+	value->size = kwq_bytes_of_kmalloc(size);
 	return value;
 }
 

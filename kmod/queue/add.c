@@ -245,8 +245,9 @@ VISIBLE_IF_KUNIT int kwq_try_coalesce(struct kwq_queue *queue, struct kwq_item *
 	return ret;
 }
 
-int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
-		 const struct kwq_add_options *options)
+/* Not inlined, not even into kwq_add_after(), which seldom calls it. */
+noinline int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
+			  const struct kwq_add_options *options)
 {
 	struct kwq_add_options checked = *options;
 	u32 moves = checked.flags & KWQ_ADD_GROUP;
@@ -329,7 +330,7 @@ static noinline __flatten int lock_and_add(struct kwq_queue *queue, struct kwq_i
 	if (unlikely(!kwq_try_lock(queue, &flags))) {
 		if (kwq_post(queue, item))
 			return KWQ_ADDED;
-		kwq_lock_contended(queue, &flags);
+		flags = kwq_lock_contended(queue);
 	}
 	kwq_claim_locked(queue, item, KWQ_POST_ADDING);
 	ret = add_now(queue, item, kwq_stamp_locked(queue));

@@ -57,22 +57,25 @@ void kwq_leave_drainers_locked(struct kwq_queue *queue, struct kwq_drainer *drai
 }
 
 /**
- * kwq_wait_for_an_end_locked() - wait until something has ended that drainers wait for
+ * kwq_sleep_as_drainer_locked() - sleep until drainers are woken
  * @queue: the queue; @queue->lock held, released while sleeping
+ * @deadline: when to wake up at the latest, on the queue's clock; KTIME_MAX for never
+ * @state: how the task sleeps
  * @flags: as spin_lock_irqsave() stored them
  *
- * The caller looks under the lock whether it was what it waits for.
+ * The caller looks under the lock whether what it waits for has ended.
  *
  * Context: process; sleeps without the lock.
  */
-void kwq_wait_for_an_end_locked(struct kwq_queue *queue, unsigned long *flags)
+void kwq_sleep_as_drainer_locked(struct kwq_queue *queue, ktime_t deadline, unsigned int state,
+				 unsigned long *flags)
 	__must_hold(&queue->lock)
 {
 	struct kwq_drainer drainer;
 
-	kwq_join_drainers_locked(queue, &drainer, TASK_UNINTERRUPTIBLE);
+	kwq_join_drainers_locked(queue, &drainer, state);
 	kwq_unlock(queue, *flags);
-	schedule();
+	kwq_sleep_until(queue, deadline);
 	kwq_lock(queue, flags);
 	kwq_leave_drainers_locked(queue, &drainer);
 }

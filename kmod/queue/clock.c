@@ -51,23 +51,18 @@ ktime_t kwq_stamp_locked(const struct kwq_queue *queue)
 	return queue->stamps == KWQ_CLOCK_NONE ? KWQ_NO_TIME : kwq_now_locked(queue);
 }
 
-static int stop_stamps_locked(struct kwq_queue *queue)
-{
-	if (kwq_core_is_used(&queue->core))
-		return -EBUSY;
-	if (kwq_core_limits(&queue->core)->forget_after || kwq_core_ages(&queue->core))
-		return -EINVAL;
-	queue->stamps = KWQ_CLOCK_NONE;
-	return 0;
-}
-
 int kwq_queue_measure_no_durations(struct kwq_queue *queue)
 {
 	unsigned long flags;
-	int err;
+	int err = 0;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	err = stop_stamps_locked(queue);
+	if (kwq_core_is_used(&queue->core))
+		err = -EBUSY;
+	else if (kwq_core_limits(&queue->core)->forget_after || kwq_core_ages(&queue->core))
+		err = -EINVAL;
+	else
+		queue->stamps = KWQ_CLOCK_NONE;
 	spin_unlock_irqrestore(&queue->lock, flags);
 	return err;
 }

@@ -50,19 +50,9 @@
  */
 static bool is_mistake(const struct kwq_result *result)
 {
-	switch (result->kind) {
-	case KWQ_RESULT_DONE:
-	case KWQ_RESULT_DONE_UNFORGOTTEN:
-	case KWQ_RESULT_AGAIN:
-	case KWQ_RESULT_AGAIN_AT:
-	case KWQ_RESULT_GIVE_UP:
-	case KWQ_RESULT_LATER:
-		return false;
-	case KWQ_RESULT_FAILED:
+	if (result->kind == KWQ_RESULT_FAILED)
 		return result->err >= 0;
-	default:
-		return true;
-	}
+	return result->kind == KWQ_RESULT_NONE || result->kind > KWQ_RESULT_LATER;
 }
 
 /* Logs without the lock. */
@@ -209,19 +199,21 @@ static inline void leave_worker(struct kwq_workers *workers, struct kwq_worker *
 
 /*
  * K5: drops the queue's references to items that this worker finished. The worker counts as
- * running meanwhile, so kwq_in_handler() is true, and a put cannot destroy the queue.
+ * running meanwhile, so kwq_in_handler() is true, and a put cannot destroy the queue. Returns the
+ * flags of the new hold.
  */
-static noinline void put_without_lock(struct kwq_queue *queue, struct kwq_item **items,
-				      unsigned int nr, unsigned long *flags)
+static noinline unsigned long put_without_lock(struct kwq_queue *queue, struct kwq_item **items,
+					       unsigned int nr, unsigned long flags)
 	__must_hold(&queue->lock)
 {
 	const struct kwq_ref_ops *refs = queue->refs;
 	unsigned int i;
 
-	kwq_unlock(queue, *flags);
+	kwq_unlock(queue, flags);
 	for (i = 0; i < nr; i++)
 		kwq_put(refs, items[i]);
-	kwq_lock(queue, flags);
+	kwq_lock(queue, &flags);
+	return flags;
 }
 
 /*
@@ -314,7 +306,7 @@ static __always_inline void handle_batches(struct kwq_worker *worker, struct kwq
 				items[nr_idle++] = items[i];
 		}
 		if (unlikely(nr_idle)) {
-			put_without_lock(queue, items, nr_idle, &flags);
+			flags = put_without_lock(queue, items, nr_idle, flags);
 			now = kwq_stamp_locked(queue);
 		}
 		if (has_run_long(begun))

@@ -189,24 +189,28 @@ void kwq_end_posts_locked(struct kwq_queue *queue)
 /**
  * kwq_lock_contended() - take the lock, and let others post until its unlock
  * @queue: the queue
- * @flags: as for spin_lock_irqsave()
  *
  * After some looks it queues up for the lock, so it waits no longer than a few holds more.
+ *
+ * Return: the flags, as spin_lock_irqsave() stores them. They have no address, so that callers keep
+ * them in a register and need no stack protector.
  */
-noinline void kwq_lock_contended(struct kwq_queue *queue, unsigned long *flags)
+noinline unsigned long kwq_lock_contended(struct kwq_queue *queue)
 	__acquires(&queue->lock)
 {
+	unsigned long flags;
 	int looks, n;
 
 	for (looks = 0; looks < LOOKS && !IS_ENABLED(CONFIG_PREEMPT_RT); looks++) {
 		for (n = 0; n < LEAVES_ALONE; n++)
 			cpu_relax();
-		if (spin_trylock_irqsave(&queue->lock, *flags))
+		if (spin_trylock_irqsave(&queue->lock, flags))
 			goto locked;
 	}
-	spin_lock_irqsave(&queue->lock, *flags);
+	spin_lock_irqsave(&queue->lock, flags);
 locked:
 	kwq_open_posts_locked(queue);
+	return flags;
 }
 
 /**

@@ -6,6 +6,7 @@
 #include <linux/atomic.h>
 #include <linux/export.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include "core/limiter.h"
 #include "queue.h"
 #include "workers.h"
@@ -13,23 +14,13 @@
 static void init(struct kwq_queue *queue, enum kwq_form form, const char *name,
 		 enum kwq_clock clock)
 {
+	memset(queue, 0, sizeof(*queue));
 	kwq_core_init(&queue->core, form);
 	spin_lock_init(&queue->lock);
-	queue->woken = 0;
-	kwq_holder_init(&queue->holder);
-	queue->woken_phase = KWQ_RUNNING;
 	queue->clock = clock;
 	queue->stamps = clock;
-	queue->has_timer = false;
-	queue->is_behind = false;
-	queue->posts = 0;
-	queue->paused_until = 0;
-	queue->manual_now = 0;
 	init_waitqueue_head(&queue->getters);
-	INIT_HLIST_HEAD(&queue->drainers);
 	queue->name = name;
-	queue->workers = NULL;
-	queue->refs = NULL;
 }
 
 void kwq_queue_init(struct kwq_queue *queue, const char *name,
@@ -58,14 +49,6 @@ void kwq_large_queue_init(struct kwq_large_queue *large, const char *name,
 }
 EXPORT_SYMBOL_GPL(kwq_large_queue_init);
 
-static int set_refs_locked(struct kwq_queue *queue, const struct kwq_ref_ops *refs)
-{
-	if (queue->refs || kwq_core_is_used(&queue->core))
-		return -EBUSY;
-	queue->refs = refs;
-	return 0;
-}
-
 int kwq_queue_own_references(struct kwq_queue *queue, const struct kwq_ref_ops *refs)
 {
 	unsigned long flags;
@@ -74,7 +57,9 @@ int kwq_queue_own_references(struct kwq_queue *queue, const struct kwq_ref_ops *
 	if (!refs->get || !refs->put)
 		return -EINVAL;
 	spin_lock_irqsave(&queue->lock, flags);
-	err = set_refs_locked(queue, refs);
+	err = queue->refs || kwq_core_is_used(&queue->core) ? -EBUSY : 0;
+	if (!err)
+		queue->refs = refs;
 	spin_unlock_irqrestore(&queue->lock, flags);
 	return err;
 }
@@ -110,14 +95,6 @@ int kwq_queue_destroy(struct kwq_queue *queue)
 }
 EXPORT_SYMBOL_GPL(kwq_queue_destroy);
 
-static int group_items_locked(struct kwq_queue *queue, u32 limit)
-{
-	if (kwq_core_is_grouped(&queue->core) || kwq_core_is_used(&queue->core))
-		return -EBUSY;
-	kwq_core_group_items(&queue->core, limit);
-	return 0;
-}
-
 int kwq_queue_group_items(struct kwq_queue *queue, u32 limit)
 {
 	unsigned long flags;
@@ -126,7 +103,9 @@ int kwq_queue_group_items(struct kwq_queue *queue, u32 limit)
 	if (kwq_is_small(queue))
 		return -EINVAL;
 	kwq_lock(queue, &flags);
-	err = group_items_locked(queue, limit);
+	err = kwq_core_is_grouped(&queue->core) || kwq_core_is_used(&queue->core) ? -EBUSY : 0;
+	if (!err)
+		kwq_core_group_items(&queue->core, limit);
 	kwq_unlock(queue, flags);
 	return err;
 }

@@ -101,7 +101,7 @@ int kwq_post_from_nmi(struct kwq_queue *queue, struct kwq_item *item);
 void kwq_take_posts_locked(struct kwq_queue *queue);
 void kwq_open_posts_locked(struct kwq_queue *queue);
 void kwq_end_posts_locked(struct kwq_queue *queue);
-void kwq_lock_contended(struct kwq_queue *queue, unsigned long *flags)
+unsigned long kwq_lock_contended(struct kwq_queue *queue)
 	__acquires(&queue->lock);
 void kwq_claim_locked(struct kwq_queue *queue, struct kwq_item *item, struct kwq_item *claim);
 void kwq_end_hold_locked(struct kwq_queue *queue, struct kwq_item *item);
@@ -149,7 +149,7 @@ static __always_inline void kwq_lock(struct kwq_queue *queue, unsigned long *fla
 	__acquires(&queue->lock)
 {
 	if (unlikely(!kwq_try_lock(queue, flags)))
-		kwq_lock_contended(queue, flags);
+		*flags = kwq_lock_contended(queue);
 }
 
 /* clock.c */
@@ -277,7 +277,15 @@ u64 kwq_pause_left_locked(const struct kwq_queue *queue, ktime_t now);
 void kwq_join_drainers_locked(struct kwq_queue *queue, struct kwq_drainer *drainer,
 			      unsigned int state);
 void kwq_leave_drainers_locked(struct kwq_queue *queue, struct kwq_drainer *drainer);
-void kwq_wait_for_an_end_locked(struct kwq_queue *queue, unsigned long *flags);
+void kwq_sleep_as_drainer_locked(struct kwq_queue *queue, ktime_t deadline, unsigned int state,
+				 unsigned long *flags);
+
+/* Waits until something has ended that drainers wait for. */
+static inline void kwq_wait_for_an_end_locked(struct kwq_queue *queue, unsigned long *flags)
+{
+	kwq_sleep_as_drainer_locked(queue, KTIME_MAX, TASK_UNINTERRUPTIBLE, flags);
+}
+
 void kwq_drop_references(struct kwq_queue *queue);
 
 /* shut_down.c */

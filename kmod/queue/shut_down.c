@@ -45,31 +45,19 @@ u16 kwq_begin_shut_down(struct kwq_queue *queue, bool drain)
  */
 int kwq_wait_drained(struct kwq_queue *queue, u16 shut_downs, ktime_t deadline)
 {
-	struct kwq_drainer drainer;
+	const struct kwq_patience patience = { .deadline = deadline };
 	unsigned long flags;
-	int ret;
+	int ret = 0;
 
-	spin_lock_irqsave(&queue->lock, flags);
-	for (;;) {
-		ret = 0;
-		if (kwq_core_is_drained(&queue->core))
+	kwq_lock(queue, &flags);
+	while (!kwq_core_is_drained(&queue->core)) {
+		ret = queue->core.shut_downs == shut_downs ?
+		      kwq_why_not_wait_locked(queue, &patience) : -ECANCELED;
+		if (ret)
 			break;
-		ret = -ECANCELED;
-		if (queue->core.shut_downs != shut_downs)
-			break;
-		ret = -ETIMEDOUT;
-		if (kwq_is_past_locked(queue, deadline))
-			break;
-		ret = -ERESTARTSYS;
-		if (signal_pending(current))
-			break;
-		kwq_join_drainers_locked(queue, &drainer, TASK_INTERRUPTIBLE);
-		spin_unlock_irqrestore(&queue->lock, flags);
-		kwq_sleep_until(queue, deadline);
-		spin_lock_irqsave(&queue->lock, flags);
-		kwq_leave_drainers_locked(queue, &drainer);
+		kwq_sleep_as_drainer_locked(queue, deadline, TASK_INTERRUPTIBLE, &flags);
 	}
-	spin_unlock_irqrestore(&queue->lock, flags);
+	kwq_unlock(queue, flags);
 	return ret;
 }
 

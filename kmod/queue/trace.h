@@ -58,6 +58,14 @@ static inline void kwq_trace_key(const struct kwq_queue *queue,
 		key = kwq_queue_bulk_of(queue)->key_ops->key_of(item, &len);
 	kwq_trace_text(buf, key, len);
 }
+
+/* Events of items differ in the results that have one. */
+#define KWQ_ITEM_EVENT(event, condition)						\
+	DEFINE_EVENT_CONDITION(kwq_item_event, event,					\
+		TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,	\
+			 int result),							\
+		TP_ARGS(queue, item, result),						\
+		TP_CONDITION(condition))
 #endif
 
 DECLARE_EVENT_CLASS(kwq_item_event,
@@ -88,36 +96,19 @@ DECLARE_EVENT_CLASS(kwq_item_event,
 );
 
 /* An add that made the item dirty, or began its wait. */
-DEFINE_EVENT_CONDITION(kwq_item_event, kwq_add,
-	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
-		 int result),
-	TP_ARGS(queue, item, result),
-	TP_CONDITION(result == KWQ_ADDED || result == KWQ_DIRTIED || result == KWQ_WAITING));
+KWQ_ITEM_EVENT(kwq_add,
+	       result == KWQ_ADDED || result == KWQ_DIRTIED || result == KWQ_WAITING);
 
 /* An add of an item that was dirty or waiting already. */
-DEFINE_EVENT_CONDITION(kwq_item_event, kwq_coalesce,
-	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
-		 int result),
-	TP_ARGS(queue, item, result),
-	TP_CONDITION(result == KWQ_COALESCED || result == KWQ_DIRTY));
+KWQ_ITEM_EVENT(kwq_coalesce, result == KWQ_COALESCED || result == KWQ_DIRTY);
 
 /* A hand-out. The result is the item's count of abandoned hand-outs. */
-DEFINE_EVENT(kwq_item_event, kwq_get,
-	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
-		 int result),
-	TP_ARGS(queue, item, result));
+KWQ_ITEM_EVENT(kwq_get, true);
 
-DEFINE_EVENT(kwq_item_event, kwq_done,
-	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
-		 int result),
-	TP_ARGS(queue, item, result));
+KWQ_ITEM_EVENT(kwq_done, true);
 
 /* The result has the KWQ_WAS_* bits. A drain, a shut down and a cancel drop items without it. */
-DEFINE_EVENT_CONDITION(kwq_item_event, kwq_remove,
-	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
-		 int result),
-	TP_ARGS(queue, item, result),
-	TP_CONDITION(result >= 0));
+KWQ_ITEM_EVENT(kwq_remove, result >= 0);
 
 /*
  * A rate-limited add, with its result. If the item now waits, there is a kwq_add event, too.

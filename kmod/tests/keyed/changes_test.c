@@ -342,7 +342,7 @@ static void shut_down_is_a_change_of_the_queue(struct kunit *test)
 	expect_read(test, "");
 	KUNIT_EXPECT_GT(test, t->of_queue, before);
 	before = t->of_queue;
-	kwq_keyed_resume(t->keyed);
+	kwq_keyed_pause(t->keyed, 0);
 	expect_read(test, "");
 	KUNIT_EXPECT_GT(test, t->of_queue, before);
 	before = t->of_queue;

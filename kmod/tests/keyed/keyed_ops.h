@@ -49,4 +49,10 @@ int kwq_handle_extend(struct kwq_handle *handle, u64 ticket);
 int kwq_handle_note(struct kwq_handle *handle, u64 ticket, struct kwq_extras *extras);
 int kwq_handle_extend_key(struct kwq_handle *handle, const struct kwq_key *key);
 
+/* The memory of a queue without groups and changes. */
+static inline u64 kwq_test_own_bytes(const char *name)
+{
+	return kwq_keyed_own_bytes(name, &(const struct kwq_limits){});
+}
+
 #endif /* KWQ_TESTS_KEYED_OPS_H */

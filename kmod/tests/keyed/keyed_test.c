@@ -2322,17 +2322,17 @@ static void queue_without_durations(struct kunit *test)
 static void queue_takes_little(struct kunit *test)
 {
 	KUNIT_EXPECT_LE(test, sizeof(struct kwq_keyed), SZ_8K);
-	KUNIT_EXPECT_LE(test, kwq_keyed_own_bytes(""), SZ_8K + SZ_2K + 64);
+	KUNIT_EXPECT_LE(test, kwq_test_own_bytes(""), SZ_8K + SZ_2K + 64);
 }
 #endif
 
 /* O9: a name is a separate allocation. */
 static void name_counts(struct kunit *test)
 {
-	u64 without = kwq_keyed_own_bytes("");
+	u64 without = kwq_test_own_bytes("");
 
-	KUNIT_EXPECT_LE(test, without + sizeof("name"), kwq_keyed_own_bytes("name"));
-	KUNIT_EXPECT_LT(test, kwq_keyed_own_bytes("name"), without + 64);
+	KUNIT_EXPECT_LE(test, without + sizeof("name"), kwq_test_own_bytes("name"));
+	KUNIT_EXPECT_LT(test, kwq_test_own_bytes("name"), without + 64);
 }
 
 static void stat_of_retries(struct kunit *test)

@@ -458,7 +458,7 @@ static void user_has_a_quota_of_bytes(struct kunit *test)
 	int ret;
 
 	/* O4 */
-	WRITE_ONCE(kwq_max_user_bytes, 2 * kwq_keyed_own_bytes(""));
+	WRITE_ONCE(kwq_max_user_bytes, 2 * kwq_test_own_bytes(""));
 	old = become(test, ALICE, STAFF, &cred);
 	a = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
 	b = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
@@ -473,7 +473,7 @@ static void user_has_a_quota_of_bytes(struct kunit *test)
 
 	/* The bytes count for the owner, whoever adds. */
 	bytes = 16 * kwq_item_bytes(a, 1024);
-	WRITE_ONCE(kwq_max_user_bytes, bytes + 2 * kwq_keyed_own_bytes(""));
+	WRITE_ONCE(kwq_max_user_bytes, bytes + 2 * kwq_test_own_bytes(""));
 	nr = fill(a, &ret);
 	KUNIT_EXPECT_EQ(test, ret, -EDQUOT);
 	KUNIT_EXPECT_EQ(test, nr, 16);
@@ -488,14 +488,14 @@ static void user_has_a_quota_of_bytes(struct kunit *test)
 	/* The bytes of an exempt queue do not count for b. */
 	for (n = 0; n < nr; n++)
 		KUNIT_EXPECT_EQ(test, remove_number(a, n), KWQ_WAS_READY);
-	KUNIT_EXPECT_EQ(test, atomic64_read(&a->quota->bytes), 2 * kwq_keyed_own_bytes(""));
+	KUNIT_EXPECT_EQ(test, atomic64_read(&a->quota->bytes), 2 * kwq_test_own_bytes(""));
 	KUNIT_EXPECT_EQ(test, add_number(b, 0, 0), KWQ_ADDED);
 	kwq_keyed_put(privileged);
 	KUNIT_EXPECT_EQ(test, remove_number(b, 0), KWQ_WAS_READY);
 	kwq_keyed_put(b);
 
 	/* L10: a remembered item gives its memory to an add that is refused without it. */
-	WRITE_ONCE(kwq_max_user_bytes, bytes + kwq_keyed_own_bytes(""));
+	WRITE_ONCE(kwq_max_user_bytes, bytes + kwq_test_own_bytes(""));
 	remember_number(test, a, nr);
 	KUNIT_EXPECT_EQ(test, a->nr_remembered, 1);
 	for (n = 0; n < nr - 1; n++)
@@ -565,7 +565,7 @@ static void own_limit_comes_before_the_quota(struct kunit *test)
 	int ret;
 
 	/* O4 */
-	WRITE_ONCE(kwq_max_user_bytes, small.max_bytes + kwq_keyed_own_bytes(""));
+	WRITE_ONCE(kwq_max_user_bytes, small.max_bytes + kwq_test_own_bytes(""));
 	old = become(test, ALICE, STAFF, &cred);
 	keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &small);
 	be_oneself(old, cred);

@@ -639,10 +639,10 @@ static void queue_itself_counts(struct kunit *test)
 {
 	struct creator creator;
 
-	WRITE_ONCE(kwq_max_user_bytes, kwq_keyed_own_bytes("") - 1);
+	WRITE_ONCE(kwq_max_user_bytes, kwq_test_own_bytes("") - 1);
 	create_as_alice(&creator);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), -EDQUOT);
-	WRITE_ONCE(kwq_max_user_bytes, kwq_keyed_own_bytes(""));
+	WRITE_ONCE(kwq_max_user_bytes, kwq_test_own_bytes(""));
 	create_as_alice(&creator);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), 0);
 	if (!IS_ERR(creator.keyed))

@@ -259,11 +259,11 @@ static void new_term_wakes(struct kunit *test)
 	kwq_keyed_pause(t->keyed, KTIME_MAX);
 	KUNIT_EXPECT_EQ(test, set_term(t, TERM), 0);
 	KUNIT_EXPECT_EQ(test, get(t, t->x), 0);
-	kwq_keyed_resume(t->keyed);
+	kwq_keyed_pause(t->keyed, 0);
 	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
 	set_term(t, 0);
 	kwq_keyed_pause(t->keyed, KTIME_MAX);
-	kwq_keyed_resume(t->keyed);
+	kwq_keyed_pause(t->keyed, 0);
 	KUNIT_EXPECT_EQ(test, get(t, t->x), 0);
 	set_term(t, KTIME_MAX);
 	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
@@ -290,7 +290,7 @@ static void new_term_wakes_a_getter(struct kunit *test)
 	/* One more item, another pause, a term that is over: nobody is woken. */
 	add(t, KEY("b"));
 	kwq_keyed_pause(t->keyed, KTIME_MAX);
-	kwq_keyed_resume(t->keyed);
+	kwq_keyed_pause(t->keyed, 0);
 	set_term(t, 0);
 	KUNIT_EXPECT_EQ(test, kwq_test_nr_sleepers(getters), 1);
 	set_term(t, TERM);

@@ -149,7 +149,7 @@ static void nothing_is_posted_unless_a_holder_takes_it(struct kunit *test)
 	kwq_lock(q, &t->flags);
 	KUNIT_EXPECT_FALSE(test, kwq_post(q, &t->a));
 	end_hold(t);
-	kwq_lock_contended(q, &t->flags);
+	t->flags = kwq_lock_contended(q);
 	KUNIT_EXPECT_TRUE(test, kwq_post(q, &t->a));
 	end_hold(t);
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
@@ -296,7 +296,7 @@ static void shut_down_takes_what_was_accepted(struct kunit *test)
 	kwq_core_shut_down(&q->core, true);
 	KUNIT_EXPECT_FALSE(test, kwq_post(q, &t->b));
 	end_hold(t);
-	kwq_lock_contended(q, &t->flags);
+	t->flags = kwq_lock_contended(q);
 	KUNIT_EXPECT_FALSE(test, kwq_post(q, &t->b));
 	end_hold(t);
 	KUNIT_EXPECT_EQ(test, kwq_post_from_nmi(q, &t->b), -ESHUTDOWN);
