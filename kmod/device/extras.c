@@ -26,8 +26,11 @@ static int check_extra(const struct kwq_add_extra *extra, u32 flags)
 	if (extra->note && !extra->note_len)
 		return -EINVAL;
 	if (!(flags & KWQ_ADD_VALUE))
-		return extra->value || extra->value_len || flags & KWQ_ADD_KEEP_VALUE ? -EINVAL : 0;
-	if (extra->value_len > KWQ_VALUE_MAX)
+		return extra->value || extra->value_len ||
+		       flags & (KWQ_ADD_KEEP_VALUE | KWQ_SET_JOINS) ? -EINVAL : 0;
+	if (flags & KWQ_SET_JOINS && (!extra->value_len || flags & KWQ_ADD_KEEP_VALUE))
+		return -EINVAL;
+	if (extra->value_len > (flags & KWQ_SET_JOINS ? KWQ_SET_MAX : KWQ_VALUE_MAX))
 		return -EMSGSIZE;
 	/* The address would be ignored without any bytes. */
 	return extra->value && !extra->value_len ? -EINVAL : 0;
