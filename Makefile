@@ -63,7 +63,7 @@ install: all
 	$(MAKE) -C userspace O=$(BUILD)/userspace PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) install
 
 uninstall:
-	rm -f $(foreach dir,kmod kmod/samples,$(DESTDIR)/lib/modules/$(release)/updates/$(dir)/kwq*.ko*)
+	rm -f $(foreach dir,kmod kmod/files kmod/samples,$(DESTDIR)/lib/modules/$(release)/updates/$(dir)/kwq*.ko*)
 	-depmod $(if $(DESTDIR),-b $(DESTDIR)) $(release)
 	$(MAKE) -C userspace O=$(BUILD)/userspace PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) uninstall
 

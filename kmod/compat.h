@@ -12,6 +12,8 @@
  *	In Debian's headers, include/config/kernel.release is not the release that
  *	uname -r shows. So the Makefile uses UTS_RELEASE.
  * 6.3	KUnit has <kunit/static_stub.h>. Below.
+ * 6.8	fsnotify_add_mark() loses its last argument, and in 6.10 it takes the object that is
+ *	marked instead of one of its members. Below.
  * 6.10	__assign_str() loses its second argument. The tracepoints use arrays of a fixed
  *	size instead.
  * 6.12	no_llseek is removed. No file_operations of kwq uses it.
@@ -39,6 +41,7 @@
 
 #include <linux/btf.h>
 #include <linux/build_bug.h>
+#include <linux/fsnotify_backend.h>
 #include <linux/hrtimer.h>
 #include <linux/kconfig.h>
 #include <linux/mm.h>
@@ -138,6 +141,39 @@ static inline u32 kwq_alloc_bulk(struct kmem_cache *cache, gfp_t flags, u32 nr, 
 #define KWQ_HAS_BPF	0
 #else
 #define KWQ_HAS_BPF	IS_ENABLED(CONFIG_BPF_SYSCALL)
+#endif
+
+#ifdef CONFIG_FSNOTIFY
+/* Before 6.8 with the identity of the filesystem, which only fanotify needs. */
+static inline int kwq_add_sb_mark(struct fsnotify_mark *mark, struct super_block *sb)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+	return fsnotify_add_mark(mark, &sb->s_fsnotify_marks, FSNOTIFY_OBJ_TYPE_SB, 0, NULL);
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+	return fsnotify_add_mark(mark, &sb->s_fsnotify_marks, FSNOTIFY_OBJ_TYPE_SB, 0);
+#else
+	static_assert(__same_type(fsnotify_add_mark,
+				  int (struct fsnotify_mark *, void *, unsigned int, int)));
+	return fsnotify_add_mark(mark, sb, FSNOTIFY_OBJ_TYPE_SB, 0);
+#endif
+}
+
+/* Before 6.10 it takes a member of a structure that modules do not know. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+#define KWQ_HAS_MOUNT_MARKS	0
+
+static inline int kwq_add_mount_mark(struct fsnotify_mark *mark, struct vfsmount *mnt)
+{
+	return -EOPNOTSUPP;
+}
+#else
+#define KWQ_HAS_MOUNT_MARKS	1
+
+static inline int kwq_add_mount_mark(struct fsnotify_mark *mark, struct vfsmount *mnt)
+{
+	return fsnotify_add_mark(mark, mnt, FSNOTIFY_OBJ_TYPE_VFSMOUNT, 0);
+}
+#endif
 #endif
 
 /* It says that no pointer may be NULL, which may become the rule for all kfuncs. */

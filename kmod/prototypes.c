@@ -22,11 +22,13 @@
 #include <linux/bug.h>
 #include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/dcache.h>
 #include <linux/delay.h>
 #include <linux/fault-inject-usercopy.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/fs_struct.h>
+#include <linux/fsnotify_backend.h>
 #include <linux/hash.h>
 #include <linux/hrtimer.h>
 #include <linux/irq_work.h>
@@ -48,6 +50,7 @@
 #include <linux/random.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
+#include <linux/seqlock.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -118,7 +121,9 @@ FUNCTION(u64, mul_u64_u64_shr, (u64, u64, unsigned int));
 /* Atomic operations */
 FUNCTION(void, atomic64_add, (s64, atomic64_t *));
 FUNCTION(void, atomic64_sub, (s64, atomic64_t *));
+FUNCTION(bool, atomic_dec_and_test, (atomic_t *));
 FUNCTION(int, atomic_inc_return, (atomic_t *));
+FUNCTION(int, atomic_read, (const atomic_t *));
 FUNCTION(long, atomic_long_read, (const atomic_long_t *));
 FUNCTION(s64, atomic64_inc_return, (atomic64_t *));
 FUNCTION(s64, atomic64_read, (const atomic64_t *));
@@ -209,6 +214,19 @@ FUNCTION(int, register_pernet_subsys, (struct pernet_operations *));
 FUNCTION(void, seq_escape_str,
 	 (struct seq_file *, const char *, unsigned int, const char *));
 
+/* Files that change */
+FUNCTION(bool, d_is_dir, (const struct dentry *));
+FUNCTION(char *, dentry_path_raw, (const struct dentry *, char *, int));
+FUNCTION(struct file *, fget_raw, (unsigned int));
+FUNCTION(unsigned int, read_seqbegin, (const seqlock_t *));
+FUNCTION(unsigned int, read_seqretry, (const seqlock_t *, unsigned int));
+#ifdef CONFIG_FSNOTIFY
+FUNCTION(int, fsnotify_add_inode_mark, (struct fsnotify_mark *, struct inode *, int));
+FUNCTION(struct fsnotify_group *, fsnotify_alloc_group, (const struct fsnotify_ops *, int));
+FUNCTION(struct dentry *, fsnotify_data_dentry, (const void *, int));
+FUNCTION(struct inode *, fsnotify_data_inode, (const void *, int));
+#endif
+
 /* Workqueues */
 FUNCTION(bool, cancel_work_sync, (struct work_struct *));
 FUNCTION(bool, flush_work, (struct work_struct *));
@@ -243,6 +261,7 @@ static void __maybe_unused values(void)
 	VALUE(bool, check_add_overflow(size, size, &size));
 	VALUE(bool, check_mul_overflow(size, size, &size));
 	VALUE(int, fls64((u64)0));
+	CONDITION(d_unlinked((struct dentry *)NULL));
 	CONDITION(get_user(number, there));
 	VALUE(unsigned long, get_zeroed_page(GFP_KERNEL));
 	VALUE(unsigned int, hweight32(number));

@@ -8,7 +8,7 @@
 
 /* The flags of an add that are for its extra. Without an extra they are unknown. */
 #define KWQ_ADD_EXTRAS	(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE | KWQ_ADD_GROUP | KWQ_ADD_AT_MOST | \
-			 KWQ_ADD_NOTE)
+			 KWQ_ADD_NOTE | KWQ_SET_JOINS)
 
 static u32 extra_flags_of_add(const void *data)
 {
@@ -30,7 +30,7 @@ static noinline int execute_add_as_asked(struct kwq_handle *handle,
 
 	if (extras) {
 		options.flags &= ~(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE | KWQ_ADD_GROUP |
-				   KWQ_ADD_NOTE);
+				   KWQ_ADD_NOTE | KWQ_SET_JOINS);
 		options.at_most = extras->at_most;
 	}
 	if (!key->len || entry->pad || kwq_check_add(&options))

@@ -24,11 +24,14 @@ static int check_extra(const struct kwq_add_extra *extra, u32 flags)
 		return -EINVAL;
 	if (!(flags & KWQ_ADD_TOKEN) && extra->token)
 		return -EINVAL;
-	if (!(flags & KWQ_ADD_VALUE) && flags & KWQ_ADD_KEEP_VALUE)
+	if (!(flags & KWQ_ADD_VALUE) && flags & (KWQ_ADD_KEEP_VALUE | KWQ_SET_JOINS))
+		return -EINVAL;
+	if (flags & KWQ_SET_JOINS && (!extra->value_len || flags & KWQ_ADD_KEEP_VALUE))
 		return -EINVAL;
 	return check_bytes(flags & KWQ_ADD_GROUP, extra->group, extra->group_len, KWQ_GROUP_MAX) ?:
 	       check_bytes(flags & KWQ_ADD_NOTE, extra->note, extra->note_len, KWQ_NOTE_MAX) ?:
-	       check_bytes(flags & KWQ_ADD_VALUE, extra->value, extra->value_len, KWQ_VALUE_MAX);
+	       check_bytes(flags & KWQ_ADD_VALUE, extra->value, extra->value_len,
+			   flags & KWQ_SET_JOINS ? KWQ_SET_MAX : KWQ_VALUE_MAX);
 }
 
 static int copy_group_in(struct kwq_extra_in *in)

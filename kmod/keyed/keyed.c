@@ -194,6 +194,7 @@ static noinline int add_with_extras(struct kwq_keyed *keyed, struct kwq_keyed_it
 				    struct kwq_extras *extras, ktime_t now,
 				    struct kwq_stock *stock)
 {
+	bool joins = extras->flags & KWQ_SET_JOINS && !kwq_item_is_idle(&ki->item);
 	int ret;
 
 	if (extras->flags & KWQ_ADD_VALUE && kwq_keyed_keeps_value(keyed, ki, extras))
@@ -201,8 +202,11 @@ static noinline int add_with_extras(struct kwq_keyed *keyed, struct kwq_keyed_it
 	ret = extras->flags & KWQ_ADD_GROUP ?
 	      add_to_group(keyed, ki, options, extras, now, stock) :
 	      kwq_add_locked(&keyed->queue, &ki->item, options, now);
-	if (ret >= 0)
-		kwq_keyed_set_values(keyed, ki, extras, stock);
+	if (ret < 0)
+		return ret;
+	if (joins)
+		kwq_keyed_join_sets(keyed, ki, extras->value);
+	kwq_keyed_set_values(keyed, ki, extras, stock);
 	return ret;
 }
 

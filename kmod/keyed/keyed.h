@@ -546,7 +546,7 @@ static inline struct kwq_value **kwq_value_slot(const struct kwq_keyed *keyed,
 
 /**
  * struct kwq_extras - what else an add may bring
- * @flags: KWQ_ADD_* bits of the extras
+ * @flags: KWQ_ADD_* bits of the extras, and KWQ_SET_JOINS
  * @value: with KWQ_ADD_VALUE, the value, or NULL to take the value away. The add takes it over
  *	and sets this to NULL, unless it refuses or drops it
  * @note: the same with KWQ_ADD_NOTE
@@ -669,6 +669,10 @@ bool kwq_keyed_keeps_value(const struct kwq_keyed *keyed, struct kwq_keyed_item 
 			   const struct kwq_extras *extras);
 void kwq_keyed_need_slot(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki, int slot,
 			 const struct kwq_value *value, struct kwq_need *need);
+bool kwq_keyed_has_set(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki, const u8 *set,
+		       u32 len);
+void kwq_keyed_join_sets(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+			 struct kwq_value *value);
 void kwq_keyed_set_values(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 			  struct kwq_extras *extras, struct kwq_stock *stock);
 int kwq_keyed_note_locked(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,

@@ -3,7 +3,8 @@
  * Drivers that add keys (K12): see kwq_keys.h.
  *
  * An add from a context that may do nothing has two ways. If it gets the lock at once, and the key
- * is ready, it coalesces. Otherwise it is written into a ring, and a worker carries it out.
+ * is ready, and has the bits that a set brings, it coalesces. Otherwise it is written into a ring,
+ * and a worker carries it out.
  *
  * The ring is a piece of memory that was allocated and charged when the queue was taken, so it is
  * its own limit. It has many writers, any of which an NMI may interrupt, and one reader. @head
@@ -143,8 +144,24 @@ static bool may_try_lock(void)
 	return IS_ENABLED(CONFIG_SMP) || !(in_nmi() || irqs_disabled());
 }
 
-/* Coalesces with a key that is ready. Returns 0 if the add has to be posted. */
-static int try_coalesce(struct kwq_keyed *keyed, struct kwq_key *key)
+/* Would an add change nothing but a count if its key is ready and @has_set? */
+static bool may_coalesce(const struct kwq_key_options *options)
+{
+	return !options || !options->flags ||
+	       (options->flags == KWQ_ADD_VALUE && options->is_set);
+}
+
+static bool has_set(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+		    const struct kwq_key_options *options)
+{
+	return !options || !options->flags ||
+	       (keyed->limits.values &&
+		kwq_keyed_has_set(keyed, ki, options->value, options->value_len));
+}
+
+/* Coalesces with a key that is ready. Returns 0 if more has to be done. */
+static int try_coalesce(struct kwq_keyed *keyed, struct kwq_key *key,
+			const struct kwq_key_options *options)
 {
 	struct kwq_keyed_item *ki;
 	unsigned long flags;
@@ -156,7 +173,7 @@ static int try_coalesce(struct kwq_keyed *keyed, struct kwq_key *key)
 	if (!spin_trylock_irqsave(&keyed->queue.lock, flags))
 		return 0;
 	ki = kwq_keyed_find(keyed, key);
-	if (ki && ki->item.state & KWQ_ITEM_DIRTY) {
+	if (ki && ki->item.state & KWQ_ITEM_DIRTY && has_set(keyed, ki, options)) {
 		ret = kwq_core_coalesce(&keyed->queue.core, &ki->item);
 		ki->is_added |= ret > 0 && keyed->changes;
 		trace_kwq_coalesce(&keyed->queue, &ki->item, ret);
@@ -194,27 +211,6 @@ static int check_options(const struct kwq_key_options *options)
 	return kwq_check_add(&checked);
 }
 
-/*
- * Adds the bits of the value that an item has now. They may be those of a run that will fail, so
- * they stay until the item is done. A former try of this add may have found others.
- */
-static void join_sets(struct kwq_keyed *keyed, const struct kwq_key *key,
-		      const struct kwq_key_options *options, struct kwq_value *value)
-{
-	struct kwq_keyed_item *ki = kwq_keyed_find(keyed, key);
-	const struct kwq_value *old;
-	u32 i;
-
-	memcpy(value->bytes, options->value, value->len);
-	if (!ki || kwq_item_is_idle(&ki->item) || !keyed->limits.values)
-		return;
-	old = kwq_value_slot(keyed, ki)[KWQ_VALUE];
-	if (!old || old->len != value->len)
-		return;
-	for (i = 0; i < value->len; i++)
-		value->bytes[i] |= old->bytes[i];
-}
-
 static int add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 		      const struct kwq_key_options *options, struct kwq_extras *extras, ktime_t now,
 		      struct kwq_stock *stock)
@@ -223,8 +219,6 @@ static int add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 
 	if (options)
 		add = add_options_of(options);
-	if (options && options->is_set)
-		join_sets(keyed, key, options, extras->value);
 	return kwq_keyed_add_locked(keyed, key, &add, extras->flags ? extras : NULL, now, stock);
 }
 
@@ -279,6 +273,8 @@ static int add_with(struct kwq_handle *handle, const struct kwq_key *key,
 
 	if (options) {
 		extras.flags = options->flags & EXTRA_FLAGS;
+		if (options->is_set)
+			extras.flags |= KWQ_SET_JOINS;
 		extras.at_most = options->at_most;
 		extras.group.bytes = options->group;
 		extras.group.len = options->group_len;
@@ -502,13 +498,13 @@ static int add_key(struct kwq_key_queue *keys, struct kwq_handle *handle, struct
 {
 	int ret = refusal(keys, handle);
 
+	if (!ret && may_coalesce(options))
+		ret = try_coalesce(handle->keyed, key, options);
 	if (ret)
 		return ret;
 	if (options && options->may_sleep)
 		return add_now_with(keys, handle, key, options);
-	if (!options || !options->flags)
-		ret = try_coalesce(handle->keyed, key);
-	return ret ?: post(keys, key, options);
+	return post(keys, key, options);
 }
 
 int kwq_add_key(struct kwq_key_queue *keys, const void *bytes, size_t len,

@@ -169,6 +169,49 @@ void kwq_keyed_set_values(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 }
 
 /**
+ * kwq_keyed_has_set() - does the value of an item have all bits of a set
+ * @keyed: the queue; it has values; its lock held
+ * @ki: the item
+ * @set: the set
+ * @len: its bytes
+ *
+ * Return: true if the value is a set of this length that has them.
+ */
+bool kwq_keyed_has_set(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki, const u8 *set,
+		       u32 len)
+{
+	const struct kwq_value *value = kwq_value_slot(keyed, ki)[KWQ_VALUE];
+	u32 i;
+
+	if (!value || value->len != len)
+		return false;
+	for (i = 0; i < len; i++)
+		if (set[i] & ~value->bytes[i])
+			return false;
+	return true;
+}
+
+/**
+ * kwq_keyed_join_sets() - add the bits that an item has to a new set
+ * @keyed: the queue; it has values; its lock held
+ * @ki: the item, which was not idle before the add
+ * @value: the new value; the item does not have it yet
+ *
+ * They may be those of a run that will fail, so they stay until the item is done.
+ */
+void kwq_keyed_join_sets(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+			 struct kwq_value *value)
+{
+	const struct kwq_value *old = kwq_value_slot(keyed, ki)[KWQ_VALUE];
+	u32 i;
+
+	if (!old || old->len != value->len)
+		return;
+	for (i = 0; i < value->len; i++)
+		value->bytes[i] |= old->bytes[i];
+}
+
+/**
  * kwq_keyed_note_locked() - give an item a note alone
  * @keyed: the queue; its lock held
  * @ki: the item

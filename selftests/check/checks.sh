@@ -231,7 +231,7 @@ check_prototypes() {
 		cp -r Kbuild kmod uapi "$stage"
 		{
 			"${within[@]}" make -s -C "$kernel/kdir" M="$stage" "${SAMPLES[@]}" \
-				kmod/prototypes.o kmod/samples/kwq_{link,tally,alive,netdevs}.o
+				kmod/prototypes.o kmod/files/kwq_files.o kmod/samples/kwq_{link,tally,alive,netdevs}.o
 			"${within[@]}" "$SELFTESTS/check/prototypes.py" "$stage" "$kernel/kdir"
 		} 2>&1 | sed "/ differs from the one used to build/d; /^  The kernel was built /d; /^  You are using: /d
 			s/^/${kernel##*/}: /"

@@ -565,4 +565,38 @@ TEST_F(values, form_of_a_note)
 	close(small);
 }
 
+/* With KWQ_SET_JOINS a value is a set of bits, which accumulates until the item is done. */
+TEST_F(values, sets_join)
+{
+	__u64 ticket;
+
+	EXPECT_EQ(KWQ_ADDED, add_value(self->q, "a", KWQ_SET_JOINS, "\x01\x10", 2));
+	EXPECT_EQ(KWQ_COALESCED, add_value(self->q, "a", KWQ_SET_JOINS, "\x02\x20", 2));
+	ticket = EXPECT_GOT(self->q, "a", "\x03\x30", 2);
+	/* The run that has begun may fail. */
+	EXPECT_EQ(KWQ_DIRTIED, add_value(self->q, "a", KWQ_SET_JOINS, "\x04\x10", 2));
+	EXPECT_LE(0, q_done(self->q, ticket));
+	ticket = EXPECT_GOT(self->q, "a", "\x07\x30", 2);
+	EXPECT_LE(0, q_done(self->q, ticket));
+	EXPECT_EQ(KWQ_ADDED, add_value(self->q, "a", KWQ_SET_JOINS, "\x08\x10", 2));
+	/* One of another length, or that is no set, takes its place. */
+	EXPECT_EQ(KWQ_COALESCED, add_value(self->q, "a", KWQ_SET_JOINS, "\x01", 1));
+	EXPECT_EQ(KWQ_COALESCED, add_value(self->q, "a", 0, "\x02", 1));
+	EXPECT_EQ(KWQ_COALESCED, add_value(self->q, "a", KWQ_SET_JOINS, "\x04", 1));
+	EXPECT_GOT(self->q, "a", "\x06", 1);
+}
+
+TEST_F(values, sets_have_bits)
+{
+	const struct kwq_add_entry entry = { .key_len = 1, .flags = KWQ_SET_JOINS };
+	const struct kwq_add_extra none = {};
+
+	EXPECT_EQ(-EINVAL, add_value(self->q, "a", KWQ_SET_JOINS, NULL, 0));
+	EXPECT_EQ(-EINVAL, add_value(self->q, "a", KWQ_SET_JOINS | KWQ_ADD_KEEP_VALUE, "x", 1));
+	EXPECT_EQ(-EMSGSIZE, add_value(self->q, "a", KWQ_SET_JOINS, self->big, KWQ_SET_MAX + 1));
+	EXPECT_EQ(-EINVAL, add_entry(self->q, &entry, "a", &none, sizeof(none)));
+	EXPECT_EQ(-EINVAL, add_entry(self->q, &entry, "a", NULL, 0));
+	EXPECT_EQ(KWQ_ADDED, add_value(self->q, "a", KWQ_SET_JOINS, self->big, KWQ_SET_MAX));
+}
+
 TEST_HARNESS_MAIN

@@ -212,7 +212,8 @@ static void add_extras(struct fuzzer *f, struct kwq_batch *b, int area)
 		}
 		if (!wants(f, WANT_VALUES) && one_in(f, 2))
 			continue;
-		entry->flags |= KWQ_ADD_VALUE | (one_in(f, 4) ? KWQ_ADD_KEEP_VALUE : 0);
+		entry->flags |= KWQ_ADD_VALUE | (one_in(f, 4) ? KWQ_ADD_KEEP_VALUE : 0) |
+				(one_in(f, 4) ? KWQ_SET_JOINS : 0);
 		any_value(f, extra);
 	}
 }

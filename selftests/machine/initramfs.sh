@@ -109,7 +109,7 @@ fi
 device=$BUILD/device$suffix
 userspace=$compiled/userspace$suffix
 logged "module-$kernel" "${within[@]}" make -C "$TOP" -j"$JOBS" module KDIR="$kernel_dir/kdir" "${module_config[@]}"
-cp "$modules/module-$release"/kmod/{,samples/}*.ko "$root"
+find "$modules/module-$release/kmod" -name '*.ko' -exec cp -t "$root" {} +
 
 # kernel_modules NAME...: copies these modules of the kernel to /NAME.ko, except modules that are built in.
 kernel_modules() {
@@ -170,6 +170,10 @@ for content in "$@"; do
 		cp "$userspace/test/device-examples" "$root/kselftest/examples"
 		cp "$userspace/test/device-local" "$root/kselftest/local"
 		kernel_modules dummy veth
+		# The kernels that are built have none.
+		case $kernel in
+		stock*) kernel_modules overlay ;;
+		esac
 		;;
 	demo)
 		logged demo make -C "$TOP/selftests/demo" O="$BUILD/demo$suffix" "${for_machine[@]}" all \

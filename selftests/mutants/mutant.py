@@ -40,7 +40,7 @@ HEAD = ('class', 'suite', 'finds')
 # COMMON and on the compiler.
 MODULE = ('Kbuild', 'kmod', 'uapi')
 FOLDERS = {
-    'host': ('kmod/core', 'kmod/keyed/board_key.h', 'uapi', 'userspace'),
+    'host': ('kmod/core', 'kmod/files/path.h', 'kmod/keyed/board_key.h', 'uapi', 'userspace'),
     'model': ('kmod/core', 'uapi', 'selftests/models/core'),
     'kunit-debug': (*MODULE, 'selftests/machine/debug.config', 'selftests/machine/init.c'),
     'kunit-uml': (*MODULE, 'selftests/machine/uml.config'),

@@ -614,7 +614,8 @@ struct kwq_add_args {
  *		delayed add. A delayed add may have one of REPLACE, KEEP and LATER. With
  *		none of these a waiting item keeps the earlier time. END_WAIT is for
  *		immediate adds only. KICK excludes RATE_LIMITED. AT_MOST is for adds with both
- *		AFTER and REPLACE. VALUE, GROUP, NOTE and AT_MOST need an extra.
+ *		AFTER and REPLACE. VALUE, GROUP, NOTE and AT_MOST need an extra. So does
+ *		KWQ_SET_JOINS, which is for adds with VALUE and without KEEP_VALUE.
  * @priority:	KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX with KWQ_ADD_PRIORITY, else
  *		0.
  * @pad:	zero.
@@ -675,6 +676,10 @@ struct kwq_add_entry {
  * while the item is being processed is for its next run. An add without a value leaves the
  * value as it is. With KWQ_ADD_KEEP_VALUE an item that is ready, waiting, or added again
  * while it is processing keeps the value that it has.
+ *
+ * With KWQ_SET_JOINS the value is a set of bits, in 1 to KWQ_SET_MAX bytes. If the item has a value
+ * of the same length, the new one gets its bits, too. A run that has begun leaves them there, in
+ * case it fails, until it is done.
  *
  * An item belongs to its group as long. Groups need no creation. Within a priority, groups with
  * ready items take turns. A group has at most &kwq_create_args.group_limit items processing. Items
@@ -1645,7 +1650,7 @@ struct kwq_bpf_args {
 /* Most bytes of a value that is a set. */
 #define KWQ_SET_MAX		256
 
-/* Flag of &struct bpf_kwq_options, beside those of an add. */
+/* Flag of an entry of an add, and of &struct bpf_kwq_options, beside the others. */
 #define KWQ_SET_JOINS		(1U << 31)	/* the value is a set: its bits are added */
 
 /**

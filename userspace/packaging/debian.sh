@@ -174,6 +174,8 @@ check_modprobe() {
 	local found
 	found=$(inside modprobe -S "$RELEASE" -n -v kwq | xargs)
 	same "${found%.xz}" "insmod /lib/modules/$RELEASE/updates/dkms/kwq.ko"
+	found=$(inside modprobe -S "$RELEASE" -n -v kwq_files | tail -n 1 | xargs)
+	same "${found%.xz}" "insmod /lib/modules/$RELEASE/updates/dkms/kwq_files.ko"
 }
 
 # The versions of kmod/compat.h.
@@ -208,7 +210,7 @@ check_share() {
 check_man_pages() {
 	local page
 
-	for page in 'kwq(1)' 'kwq-share(1)' 'kwq(4)' 'kwq(7)' 'kwq-run@.service(8)' 'libkwq(3)' 'kwq_add_after(3)'; do
+	for page in 'kwq(1)' 'kwq-share(1)' 'kwq(4)' 'kwq_files(4)' 'kwq(7)' 'kwq-run@.service(8)' 'libkwq(3)' 'kwq_add_after(3)'; do
 		inside man -w "$page"
 	done
 }

@@ -51,6 +51,8 @@ wrong 'must be a duration' watch-files --debounce 1s: a .
 wrong 'must be longer than 0' watch-files --debounce 0 a .
 wrong 'MAX must not be less than DURATION' watch-files --debounce 2s:1s a .
 wrong 'must be a duration' watch-files --ignore-own a .
+wrong '--mark disk: must be mount or filesystem' watch-files --mark disk a .
+wrong '--mark mount knows of no events but written' watch-files --mark mount --events written,moved a .
 ok "watch-files: a folder that is not there" exits 1 '/nonexistent: No such file' watch-files a /nonexistent
 
 wrong 'QUEUE is missing' kill

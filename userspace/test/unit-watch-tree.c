@@ -39,9 +39,10 @@ static bool wants_folder(void *arg, size_t folder, const char *path)
 	return !seen.unwanted || strcmp(path, seen.unwanted);
 }
 
-static int changed(void *arg, size_t folder, const char *path)
+static int changed(void *arg, size_t folder, const char *path, uint32_t bits)
 {
 	(void)arg;
+	(void)bits;
 	if (folder)
 		seen.len += snprintf(seen.text + seen.len, SEEN_SIZE - seen.len, "%zu:", folder);
 	seen.len += snprintf(seen.text + seen.len, SEEN_SIZE - seen.len, "%s\n", path);

@@ -10,9 +10,10 @@
  *	kwq_add_key(keys, name, strlen(name), NULL);		interrupt, or anywhere
  *	kwq_key_queue_put(keys);				the end of the program, or exit
  *
- * An add of a key that is ready coalesces at once. Any other add is posted, and carried out by a
- * worker soon afterwards, because it needs memory and wakes a getter, which not every context may.
- * A caller that may sleep says so by @may_sleep, and then has the result of the add itself.
+ * An add of a key that is ready coalesces at once, unless it brings more than a set of bits that
+ * the key's value has already. Any other add is posted, and carried out by a worker soon
+ * afterwards, because it needs memory and wakes a getter, which not every context may. A caller
+ * that may sleep says so by @may_sleep, and then has the result of the add itself.
  *
  * What is posted has 64 KiB of memory, of which an add may use KWQ_POSTED_BYTES_MAX and a little.
  * So a driver that posts more adds than the worker can take meanwhile is refused with -ENOBUFS.
@@ -110,8 +111,8 @@ void kwq_key_queue_put(struct kwq_key_queue *keys);
  * Without @may_sleep it never sleeps, spins, allocates, wakes or starts a timer.
  *
  * Context: any, even an NMI, or with the scheduler's or this queue's lock held.
- * Return: KWQ_POSTED; without options also KWQ_COALESCED or KWQ_DIRTY. With @may_sleep, the result
- * of the add. With nothing changed:
+ * Return: KWQ_POSTED; without options, or with a set alone, also KWQ_COALESCED or KWQ_DIRTY. With
+ * @may_sleep, the result of the add. With nothing changed:
  * - -EINVAL: the options or the length are wrong.
  * - -EMSGSIZE: key, group or value are too long.
  * - -ENOENT: the queue is gone.

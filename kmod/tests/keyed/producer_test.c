@@ -378,6 +378,36 @@ static void bits_accumulate_until_the_key_is_done(struct kunit *test)
 	expect_refused(test, 0);
 }
 
+/* Events that a ready key has already need neither memory nor the worker. */
+static void set_that_the_key_has_coalesces(struct kunit *test)
+{
+	struct kwq_key_options both = set_of("\x03"), one = set_of("\x01"), more = set_of("\x05");
+	struct kwq_key_options longer = set_of("\x01\x01"), delayed = one;
+	struct producer_test *t = test->priv;
+
+	delayed.flags |= KWQ_ADD_AFTER;
+	delayed.time = NSEC_PER_SEC;
+	KUNIT_EXPECT_EQ(test, KWQ_POSTED, add(t, "a", &both));
+	settle(t->keys);
+	KUNIT_EXPECT_EQ(test, KWQ_COALESCED, add(t, "a", &one));
+	KUNIT_EXPECT_EQ(test, KWQ_POSTED, add(t, "a", &delayed));
+	KUNIT_EXPECT_EQ(test, KWQ_POSTED, add(t, "a", &more));
+	settle(t->keys);
+	KUNIT_EXPECT_EQ(test, KWQ_COALESCED, add(t, "a", &more));
+	more.may_sleep = true;
+	KUNIT_EXPECT_EQ(test, KWQ_COALESCED, add(t, "a", &more));
+	expect_next(test, "a", "\x07");
+	/* The run has begun. */
+	KUNIT_EXPECT_EQ(test, KWQ_POSTED, add(t, "a", &one));
+	settle(t->keys);
+	KUNIT_EXPECT_EQ(test, KWQ_DIRTY, add(t, "a", &one));
+	KUNIT_EXPECT_EQ(test, KWQ_POSTED, add(t, "a", &longer));
+	settle(t->keys);
+	done(test);
+	expect_next(test, "a", "\x01\x01");
+	expect_refused(test, 0);
+}
+
 static void value_that_is_no_set_is_replaced(struct kunit *test)
 {
 	struct kwq_key_options first = set_of("\x01"), second = set_of("\x02");
@@ -961,6 +991,7 @@ static struct kunit_case producer_cases[] = {
 	KUNIT_CASE(options_are_found_behind_keys_of_any_length),
 	KUNIT_CASE(delay_and_priority_of_an_add),
 	KUNIT_CASE(bits_accumulate_until_the_key_is_done),
+	KUNIT_CASE(set_that_the_key_has_coalesces),
 	KUNIT_CASE(value_that_is_no_set_is_replaced),
 	KUNIT_CASE(wrong_arguments_are_refused),
 	KUNIT_CASE(full_ring_refuses),

@@ -37,20 +37,50 @@ static void report(struct path_adder *a, const char *key, size_t len, int result
 		"the key is too large for the queue (see kwq stat)" : meaning(result));
 }
 
+static bool has_values(const struct path_adder *a)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	return a->wants_values && !kwq_stat(a->q, &st) && st.create_flags & KWQ_CREATE_VALUES;
+}
+
+/* How the keys from number @first on are added. */
+static void set_options(struct path_adder *a, unsigned int first, bool values)
+{
+	struct kwq_add_extra *extra;
+	struct kwq_add_entry *entry;
+	unsigned int i;
+
+	for (i = first; i < a->nr; i++) {
+		entry = &a->entries[i];
+		extra = &a->extras[i];
+		entry->flags = a->after ? KWQ_ADD_AFTER | KWQ_ADD_REPLACE | KWQ_ADD_AT_MOST : 0;
+		entry->time = a->after;
+		*extra = (struct kwq_add_extra){ .at_most = a->at_most };
+		if (!values)
+			continue;
+		entry->flags |= KWQ_ADD_VALUE | KWQ_SET_JOINS;
+		extra->value = kwq_ptr(&a->values[i]);
+		extra->value_len = sizeof(a->values[i]);
+	}
+}
+
 /* Adds the keys from number @first on, once. Returns as kwq_add_batch(). */
 static int submit(struct path_adder *a, unsigned int first, size_t at)
 {
+	bool values = has_values(a), extras = a->after || values;
 	struct kwq_batch batch = {
 		.entries = kwq_ptr(a->entries + first),
 		.keys = kwq_ptr(a->keys + at),
 		.results = kwq_ptr(a->results + first),
-		.extras = a->after ? kwq_ptr(a->extras + first) : 0,
+		.extras = extras ? kwq_ptr(a->extras + first) : 0,
 		.keys_len = a->bytes - at,
 		.nr = a->nr - first,
 		.entry_size = sizeof(a->entries[0]),
-		.extra_size = a->after ? sizeof(a->extras[0]) : 0,
+		.extra_size = extras ? sizeof(a->extras[0]) : 0,
 	};
 
+	set_options(a, first, values);
 	return kwq_add_batch_wait_within(a->q, &batch, *a->stop ? 0 : WAIT_NS);
 }
 
@@ -92,6 +122,7 @@ static int follow_name(struct path_adder *a)
 static void forget_added(struct path_adder *a, unsigned int first, size_t at)
 {
 	memmove(a->entries, a->entries + first, (a->nr - first) * sizeof(a->entries[0]));
+	memmove(a->values, a->values + first, (a->nr - first) * sizeof(a->values[0]));
 	memmove(a->keys, a->keys + at, a->bytes - at);
 	a->nr -= first;
 	a->bytes -= at;
@@ -142,7 +173,7 @@ int path_adder_flush(struct path_adder *a)
 	return err;
 }
 
-int path_adder_add(struct path_adder *a, const char *path)
+int path_adder_add(struct path_adder *a, const char *path, uint32_t bits)
 {
 	size_t len = strlen(path);
 	int err;
@@ -158,12 +189,8 @@ int path_adder_add(struct path_adder *a, const char *path)
 		if (err)
 			return err;
 	}
-	a->entries[a->nr] = (struct kwq_add_entry){
-		.key_len = len,
-		.flags = a->after ? KWQ_ADD_AFTER | KWQ_ADD_REPLACE | KWQ_ADD_AT_MOST : 0,
-		.time = a->after,
-	};
-	a->extras[a->nr++] = (struct kwq_add_extra){ .at_most = a->at_most };
+	a->entries[a->nr] = (struct kwq_add_entry){ .key_len = len };
+	a->values[a->nr++] = bits;
 	memcpy(a->keys + a->bytes, path, len);
 	a->bytes += len;
 	return 0;

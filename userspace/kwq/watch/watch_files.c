@@ -12,6 +12,7 @@
 #include "base/duration.h"
 #include "base/escape.h"
 #include "base/glob_filter.h"
+#include "file_marks.h"
 #include "own_changes.h"
 #include "path_adder.h"
 #include "base/read_clock.h"
@@ -20,7 +21,7 @@
 
 enum {
 	OPT_INITIAL = OPT_FIRST, OPT_INCLUDE, OPT_EXCLUDE, OPT_EVENTS, OPT_DEBOUNCE, OPT_RELATIVE,
-	OPT_IGNORE_OWN,
+	OPT_IGNORE_OWN, OPT_MARK,
 };
 
 /* The longest wait of a debounce without MAX, as a multiple of its duration. */
@@ -31,6 +32,9 @@ static const struct timespec look_every = { .tv_nsec = 100000000 };
 
 #define USUAL_EVENTS (WATCH_WRITTEN | WATCH_MOVED)
 
+/* What --mark marks. */
+enum kind { NO_MARK, MARK_MOUNT, MARK_FILESYSTEM };
+
 static const struct option watch_options[] = {
 	{ "initial", no_argument, NULL, OPT_INITIAL },
 	{ "include", required_argument, NULL, OPT_INCLUDE },
@@ -39,16 +43,23 @@ static const struct option watch_options[] = {
 	{ "debounce", required_argument, NULL, OPT_DEBOUNCE },
 	{ "relative", no_argument, NULL, OPT_RELATIVE },
 	{ "ignore-own", required_argument, NULL, OPT_IGNORE_OWN },
+	{ "mark", required_argument, NULL, OPT_MARK },
 	OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
-/* @names: for each folder the only file of it that is watched; NULL: all of it is watched */
+/*
+ * @names: for each folder the only file of it that is watched; NULL: all of it is watched
+ * @marks: by what the folders are watched; NULL: by @watched
+ */
 struct watching {
 	struct watch_tree_options tree;
 	const char **names;
 	struct glob_filter filter;
 	struct path_adder adder;
 	struct own_changes own;
+	enum kind mark;
+	struct file_marks *marks;
+	struct watch_tree *watched;
 	bool relative, ignores_own;
 	char path[2 * PATH_MAX];
 };
@@ -83,6 +94,15 @@ static uint32_t parse_events(const char *list)
 		if (!at[len])
 			return events;
 	}
+}
+
+static enum kind parse_mark(const char *kind)
+{
+	if (!strcmp(kind, "mount"))
+		return MARK_MOUNT;
+	if (!strcmp(kind, "filesystem"))
+		return MARK_FILESYSTEM;
+	usage("--mark %s: must be mount or filesystem", kind);
 }
 
 /* Parses DURATION[:MAX]. */
@@ -129,6 +149,10 @@ static void parse_option(struct watching *w, int opt)
 	case OPT_IGNORE_OWN:
 		w->ignores_own = true;
 		w->own.quiet = must_parse_short_duration("--ignore-own", optarg);
+		break;
+	case OPT_MARK:
+		w->mark = parse_mark(optarg);
+		w->adder.wants_values = true;
 		break;
 	case 'v':
 		w->adder.verbose = true;
@@ -179,7 +203,7 @@ static enum own_key look(void *arg, const char *path)
 	return OWN_OVER;
 }
 
-static int changed(void *arg, size_t folder, const char *path)
+static int changed(void *arg, size_t folder, const char *path, uint32_t bits)
 {
 	struct watching *w = arg;
 	int err;
@@ -196,7 +220,7 @@ static int changed(void *arg, size_t folder, const char *path)
 		if (err)
 			return err;
 	}
-	return path_adder_add(&w->adder, path);
+	return path_adder_add(&w->adder, path, bits);
 }
 
 static void warn(void *arg, size_t folder, const char *path, const char *why)
@@ -260,6 +284,20 @@ static int complain_watch(const struct watching *w, int err)
 	}
 }
 
+static int complain_mark(const struct watching *w, int err)
+{
+	switch (err) {
+	case -EPERM:
+		message("--mark needs the capability CAP_SYS_ADMIN: run this as root, or without --mark");
+		return STATUS_FAILED;
+	case -EOPNOTSUPP:
+		message("--mark mount needs Linux 6.10 or newer: use --mark filesystem");
+		return STATUS_FAILED;
+	default:
+		return complain_watch(w, err);
+	}
+}
+
 /* ---- The command ---------------------------------------------------------- */
 
 /*
@@ -312,46 +350,88 @@ static void resolve(struct watching *w, char **arguments, size_t nr)
 	}
 }
 
-static int watch_until_stopped(struct watching *w, struct watch_tree *tree,
-			       const sigset_t *caught)
+static int watch_fd(const struct watching *w)
+{
+	return w->marks ? file_marks_fd(w->marks) : watch_tree_fd(w->watched);
+}
+
+/* Reads what has changed, and adds it. */
+static int read_changes(struct watching *w)
+{
+	int err = w->marks ? file_marks_read(w->marks) : watch_tree_read(w->watched);
+
+	if (!err)
+		err = path_adder_flush(&w->adder);
+	if (!err && w->marks)
+		err = file_marks_reported(w->marks);
+	return err;
+}
+
+static unsigned long long overflows_of(const struct watching *w)
+{
+	return w->marks ? file_marks_refused(w->marks) : watch_tree_overflows(w->watched);
+}
+
+static int watch_until_stopped(struct watching *w, const sigset_t *caught)
 {
 	unsigned long long overflows = 0;
 	int err = 0;
 
 	while (!err && !stopped) {
-		err = await_unless_stopped(watch_tree_fd(tree), caught,
-					   w->own.nr ? &look_every : NULL);
+		err = await_unless_stopped(watch_fd(w), caught, w->own.nr ? &look_every : NULL);
 		if (!err)
-			err = watch_tree_read(tree);
-		if (!err)
-			err = path_adder_flush(&w->adder);
+			err = read_changes(w);
 		own_changes_added(&w->own);
 		own_changes_look(&w->own, read_clock(CLOCK_MONOTONIC));
-		if (watch_tree_overflows(tree) != overflows)
-			message("inotify's queue overflowed: all files were added again");
-		overflows = watch_tree_overflows(tree);
+		if (overflows_of(w) != overflows)
+			message("%s: all files were added again", w->marks ?
+				"the kernel could not keep all changes" :
+				"inotify's queue overflowed");
+		overflows = overflows_of(w);
 	}
 	return err;
 }
 
+static int begin(struct watching *w)
+{
+	int err = -ENXIO;
+
+	if (w->mark)
+		err = file_marks_open(&w->marks, &w->tree, w->mark == MARK_MOUNT);
+	if (err != -ENXIO)
+		return err;
+	if (w->mark)
+		message("there is no module kwq_files (modprobe kwq_files): each folder is watched by inotify");
+	return watch_tree_open(&w->watched, &w->tree);
+}
+
+static void tell_begin(const struct watching *w)
+{
+	if (w->marks)
+		message("watching by the module kwq_files");
+	else if (w->adder.verbose)
+		message("watching %zu folders", watch_tree_size(w->watched));
+}
+
 static int watch(struct watching *w)
 {
-	struct watch_tree *tree;
 	sigset_t caught;
 	int err;
 
 	catch_stop(&caught);
-	err = watch_tree_open(&tree, &w->tree);
+	err = begin(w);
 	if (err)
-		return complain_watch(w, err);
+		return w->mark ? complain_mark(w, err) : complain_watch(w, err);
 	err = path_adder_flush(&w->adder);
 	own_changes_added(&w->own);
 	if (!err) {
-		if (w->adder.verbose)
-			message("watching %zu folders", watch_tree_size(tree));
-		err = watch_until_stopped(w, tree, &caught);
+		tell_begin(w);
+		err = watch_until_stopped(w, &caught);
 	}
-	watch_tree_close(tree);
+	if (w->marks)
+		file_marks_close(w->marks);
+	else
+		watch_tree_close(w->watched);
 	if (err)
 		return complain_watch(w, err);
 	return w->adder.failed ? STATUS_FAILED : STATUS_OK;
@@ -390,7 +470,9 @@ static int watch_main(int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, "vh", watch_options, NULL)) != -1)
 		parse_option(&w, opt);
 	if (!w.tree.events)
-		w.tree.events = USUAL_EVENTS;
+		w.tree.events = w.mark == MARK_MOUNT ? WATCH_WRITTEN : USUAL_EVENTS;
+	if (w.mark == MARK_MOUNT && w.tree.events != WATCH_WRITTEN)
+		usage("--mark mount knows of no events but written: use --mark filesystem");
 	if (optind == argc)
 		usage("QUEUE is missing");
 	w.adder.queue = argv[optind++];
@@ -430,6 +512,7 @@ const struct command command_watch_files = {
 	"      --relative      keys are paths below DIR, or the name of FILE\n"
 	"      --ignore-own DURATION\n"
 	"                      no change while the job of a file runs, or DURATION after\n"
+	"      --mark KIND     watch a whole mount or filesystem, by the module kwq_files\n"
 	"  -v, --verbose       print the result of each add\n"
 	"      --json          print it as one JSON object per line\n"
 	"  -h, --help\n"

@@ -3,6 +3,7 @@
  * Why not fanotify: a mark of a whole file system needs CAP_SYS_ADMIN, wakes this process for
  * every file of the file system, and each event costs an open_by_handle_at() for its path.
  * inotify needs a watch for each folder (about 1 KiB of the kernel's memory), and no rights.
+ * file_marks.c does without both, and needs a module and CAP_SYS_ADMIN.
  *
  * A watch belongs to an inode, but a change is reported by its path. inotify reports the
  * events of all folders in one order, and the last event of each name says what the name is
@@ -15,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/kwq_files.h>
 #include <linux/openat2.h>
 #include <search.h>
 #include <stdio.h>
@@ -254,23 +256,25 @@ static void warn(struct watch_tree *t, const struct folder *folder, const char *
 	t->options.warn(t->options.arg, folder->number, t->path, why);
 }
 
-/* Notes that a file exists, and reports it if @report. */
-static int exists(struct watch_tree *t, const struct folder *folder, const char *name, bool report)
+/* Notes that a file exists, and reports it unless @bits is 0. */
+static int exists(struct watch_tree *t, const struct folder *folder, const char *name,
+		  uint32_t bits)
 {
 	make_path(t, folder, name);
 	if (t->options.events & WATCH_DELETED &&
 	    !file_set_add(&t->roots[folder->number].files, t->path))
 		return -ENOMEM;
-	return report ? t->options.changed(t->options.arg, folder->number, t->path) : 0;
+	return bits ? t->options.changed(t->options.arg, folder->number, t->path, bits) : 0;
 }
 
-static int deleted(struct watch_tree *t, const struct folder *folder, const char *name)
+static int deleted(struct watch_tree *t, const struct folder *folder, const char *name,
+		   uint32_t bits)
 {
 	if (!(t->options.events & WATCH_DELETED))
 		return 0;
 	make_path(t, folder, name);
 	file_set_remove(&t->roots[folder->number].files, t->path);
-	return t->options.changed(t->options.arg, folder->number, t->path);
+	return t->options.changed(t->options.arg, folder->number, t->path, bits);
 }
 
 struct gone {
@@ -283,7 +287,7 @@ static int report_gone(void *arg, const char *path)
 	struct gone *gone = arg;
 	const struct watch_tree_options *o = &gone->tree->options;
 
-	return o->changed(o->arg, gone->number, path);
+	return o->changed(o->arg, gone->number, path, KWQ_FILE_DELETED);
 }
 
 /* Reports the files that were below a folder that is gone. */
@@ -412,7 +416,7 @@ static int list_content(struct watch_tree *t, struct folder *folder, DIR *dir)
 		if (is_folder(dirfd(dir), entry))
 			err = found_folder(t, folder, entry->d_name);
 		else
-			err = exists(t, folder, entry->d_name, t->reports);
+			err = exists(t, folder, entry->d_name, t->reports ? KWQ_FILE_FOUND : 0);
 	}
 	return err;
 }
@@ -564,21 +568,22 @@ static int file_event(struct watch_tree *t, struct folder *parent,
 		      const struct inotify_event *event)
 {
 	static const struct {
-		uint32_t mask, event;
+		uint32_t mask, event, bits;
 	} reported[] = {
-		{ IN_CLOSE_WRITE, WATCH_WRITTEN },
-		{ IN_MOVED_TO, WATCH_MOVED },
-		{ IN_CREATE, WATCH_CREATED },
-		{ IN_ATTRIB, WATCH_ATTRIBUTES },
+		{ IN_CLOSE_WRITE, WATCH_WRITTEN, KWQ_FILE_WRITTEN },
+		{ IN_MOVED_TO, WATCH_MOVED, KWQ_FILE_MOVED_TO },
+		{ IN_CREATE, WATCH_CREATED, KWQ_FILE_CREATED },
+		{ IN_ATTRIB, WATCH_ATTRIBUTES, KWQ_FILE_ATTRIBUTES },
 	};
 	size_t i;
 
 	if (event->mask & (IN_DELETE | IN_MOVED_FROM))
-		return deleted(t, parent, event->name);
+		return deleted(t, parent, event->name,
+			       event->mask & IN_DELETE ? KWQ_FILE_DELETED : KWQ_FILE_MOVED_FROM);
 	for (i = 0; i < ARRAY_SIZE(reported); i++)
 		if (event->mask & reported[i].mask)
 			return exists(t, parent, event->name,
-				      t->options.events & reported[i].event);
+				      t->options.events & reported[i].event ? reported[i].bits : 0);
 	return 0;
 }
 

@@ -30,10 +30,11 @@ struct watch_tree_options {
 	/* Whether to look into a folder; @path is below that of number @folder. */
 	bool (*wants_folder)(void *arg, size_t folder, const char *path);
 	/*
-	 * Reports a file by its path: that of folder number @folder, and the one below it.
-	 * A result other than 0 ends the present call, which returns it.
+	 * Reports a file by its path: that of folder number @folder, and the one below it; and
+	 * what has happened to it, as KWQ_FILE_* bits. A result other than 0 ends the present
+	 * call, which returns it.
 	 */
-	int (*changed)(void *arg, size_t folder, const char *path);
+	int (*changed)(void *arg, size_t folder, const char *path, uint32_t bits);
 	/* Tells of something that goes wrong, and does not end the watch. */
 	void (*warn)(void *arg, size_t folder, const char *path, const char *why);
 };
