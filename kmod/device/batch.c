@@ -759,9 +759,9 @@ static __always_inline int get_some(struct kwq_handle *handle, const struct kwq_
 		err = get_long(handle, batch, *at, buffer.got, more, patience);
 		buffer.keys_len = buffer.got->key_len;
 		ret = 1;
-	} else if (ret < 0) {
-		return ret;
 	} else {
+		if (ret < 0)
+			return ret;
 		if (__builtin_constant_p(nr))
 			ret = nr;
 		err = copy_got_out(handle, batch, at, &buffer, ret, more);

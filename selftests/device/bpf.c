@@ -843,7 +843,7 @@ TEST_F_TIMEOUT(bpf, perf_event, 280)
 	check_calls(_metadata, self);
 }
 
-#if defined(__x86_64__) || defined(__i386__)
+#ifdef __x86_64__
 static __u64 address_of(const char *function)
 {
 	FILE *file = fopen("/proc/kallsyms", "re");

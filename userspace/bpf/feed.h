@@ -8,7 +8,7 @@
 struct feed {
 	const char *name;
 	const char *help;
-	/* Loads and attaches the program, and returns 0 or a negative errno. Its end detaches it. */
+	/* Loads and attaches the program, which its end detaches. Returns 0 or a negative errno. */
 	int (*start)(uint64_t token);
 };
 
