@@ -22,7 +22,8 @@
 #   queue     the module without the device
 #   bench     selftests/bench, as /kwq_bench.ko, and its programs, in /bench
 #   shell     the command with its library, and other runners of jobs, in /bench
-#   python    Python with its standard library, the package kwq in /python, and its tests, in /kselftest
+#   python    Python with its standard library, the package kwq in /python, and its tests, in /kselftest; and what the
+#             programs of BPF need, in /producers
 . "$(dirname "$0")/common.sh"
 
 kernel=$1
@@ -95,7 +96,7 @@ if [ -n "$target" ]; then
 	export PATH=$cross/usr/bin:$PATH LD_LIBRARY_PATH=$cross/usr/lib/x86_64-linux-gnu
 	suffix=-$architecture busybox=$kernel_dir/bin/busybox cc=$target-gcc
 	# pkg-config would find this machine's libraries.
-	for_machine=(CC="$cc" AR="$target-ar" HTTP= HTTP_STATIC= SQLITE= SQLITE_STATIC=)
+	for_machine=(CC="$cc" AR="$target-ar" HTTP= HTTP_STATIC= SQLITE= SQLITE_STATIC= BPF=)
 	case $architecture in
 	s390x) for_machine+=(M32=-m31) ;;
 	# There are no 32-bit programs.
@@ -313,6 +314,23 @@ for content in "$@"; do
 		cp "$TOP/docs/python.md" "$root/python"
 		mkdir -p "$root/kselftest"
 		cp "$TOP/userspace/test/device-python" "$root/kselftest/python"
+		cp "$TOP/userspace/test/device-producers" "$root/kselftest/python-producers"
+		# The example of docs/producers.md, compiled by the command that the page gives, and the commands that it gives then.
+		mkdir "$root/producers"
+		awk -v to="$root/producers" '
+			/^## / { is_example = /A BPF program and its worker/ }
+			/^```/ {
+				if ((inside = !inside))
+					file = /c$/ ? "sources.bpf.c" : /python$/ ? "worker.py" : "commands"
+				next
+			}
+			inside && file && is_example { print >(to "/" file) }' "$TOP/docs/producers.md"
+		(cd "$root/producers" && logged producers sh -ec "$(grep '^clang ' commands)")
+		[ -x "$BUILD/userspace/kwq-flows" ] || die "kwq-flows was not built: clang, bpftool or libbpf-dev is missing"
+		cp "$BUILD/userspace"/kwq-{flows,cgroups} /usr/sbin/bpftool "$root/producers"
+		libraries_of /usr/sbin/bpftool
+		libraries_of "$BUILD/userspace/kwq-flows"
+		kernel_modules dummy veth
 		;;
 	kunit | queue) ;;
 	*)

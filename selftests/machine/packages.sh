@@ -5,7 +5,8 @@
 # needs. Debian starts services when it installs them, so servers are not here: unpacked.sh.
 #
 #   machine   compiling the module and the command, packing a virtual machine, booting it
-#   libraries the libraries of the command and of kwq share
+#   libraries the libraries of the command and of kwq share, and the group bpf
+#   bpf       making kwq-flows and kwq-cgroups
 #   kernels   building kernels
 #   device    the tests of the device, in C, Go and Python
 #   host      the host tests
@@ -20,13 +21,14 @@
 . "$(dirname "$0")/common.sh"
 
 MACHINE=(build-essential busybox-static cpio git kmod libelf-dev pkg-config python3 qemu-system-x86 rsync xz-utils zstd)
-LIBRARIES=(libcbor-dev libmicrohttpd-dev libnats-dev libsqlite3-dev libssl-dev pkg-config uthash-dev)
+BPF=(bpftool clang libbpf-dev)
+LIBRARIES=("${BPF[@]}" libcbor-dev libmicrohttpd-dev libnats-dev libsqlite3-dev libssl-dev pkg-config uthash-dev)
 # kernel.sh unpacks Debian's own kernels. The package has the source of those that are built, and kselftest.h.
 KERNELS=(bc bison build-essential flex libelf-dev pahole python3 rsync "$SOURCE_PACKAGE" xz-utils)
 DEVICE=("${LIBRARIES[@]}" gcc-multilib golang-go "$SOURCE_PACKAGE" sqlite3)
 HOST=(build-essential "${LIBRARIES[@]}" fish gcc-multilib golang-go mandoc openssl python3 python3-jsonschema rsync zsh)
 CHECK=(
-	"${KERNELS[@]}" "${LIBRARIES[@]}" clang coccinelle cpio gcc-multilib git kmod "$LIBPYTHON" mandoc mypy pyflakes3 shellcheck
+	"${KERNELS[@]}" "${LIBRARIES[@]}" coccinelle cpio gcc-multilib git kmod "$LIBPYTHON" mandoc mypy pyflakes3 shellcheck
 	sparse
 )
 DEB=(build-essential cpio debhelper dh-dkms dh-python git "${LIBRARIES[@]}" python3 python3-jsonschema)
@@ -35,6 +37,7 @@ packages=()
 for group in "$@"; do
 	case $group in
 	machine) packages+=("${MACHINE[@]}") ;;
+	bpf) packages+=("${BPF[@]}") ;;
 	libraries) packages+=("${LIBRARIES[@]}") ;;
 	kernels) packages+=("${KERNELS[@]}") ;;
 	device) packages+=("${MACHINE[@]}" "${DEVICE[@]}") ;;

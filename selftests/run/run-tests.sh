@@ -169,7 +169,7 @@ contents_for() {
 
 	for program in "$@"; do
 		# shellcheck disable=SC2053 # $chosen is a pattern
-		[[ $program != ${chosen:-*} ]] || contents+=" ${program%-controller}"
+		[[ $program != ${chosen:-*} ]] || contents+=" ${program%%-*}"
 	done
 	echo "$contents" | tr ' ' '\n' | sort -u | tr '\n' ' '
 }
@@ -263,7 +263,7 @@ run() {
 	kselftest-stock | kselftest-stock-* | kselftest-debug | kselftest-rt-debug | kselftest-newest-debug | kselftest-kcsan | \
 		kselftest-gcov)
 		progress "kselftests on the ${1#kselftest-} kernel"
-		programs='*' contents=$(contents_for exporter keep go go-controller python)
+		programs='*' contents=$(contents_for exporter keep go go-controller python python-producers)
 		case $1 in
 		# For 32-bit programs the kernels are alike, and the debug kernels are slow. They also have no network.
 		*-debug) programs='!(*_32)' contents=device ;;

@@ -30,6 +30,11 @@ if [ -x "$O/kwq-share" ]; then
 else
 	ok "no unit without kwq-share" test ! -e "$ROOT$PREFIX/lib/systemd/system/kwq-share@.service"
 fi
+for program in kwq-flows kwq-cgroups; do
+	# Where clang, bpftool or libbpf's headers are missing there is none.
+	[ ! -x "$O/$program" ] || same "the installed $program runs" "$("$ROOT$PREFIX/bin/$program" --help | head -n 1)" \
+		"Usage: $program QUEUE"
+done
 for page in "$SRC"/man/*.[1-9]; do
 	name=${page##*/}
 	ok "$name is installed" cmp "$page" "$ROOT/opt/man/man${name##*.}/$name"

@@ -9,7 +9,7 @@ CC=${CC:-cc}
 PAGE=$SRC/man/libkwq.3
 
 if command -v mandoc >/dev/null; then
-	for page in kwq.1 kwq-share.1 libkwq.3 kwq.4 kwq.7 kwq-run@.service.8; do
+	for page in kwq.1 kwq-share.1 kwq-flows.1 kwq-cgroups.1 libkwq.3 kwq.4 kwq.7 kwq-run@.service.8; do
 		same "mandoc finds nothing in $page" \
 			"$(mandoc -T lint -W warning "$SRC/man/$page" 2>&1)" ""
 	done
