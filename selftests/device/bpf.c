@@ -13,13 +13,14 @@
 #include <linux/btf.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
+#include <sys/utsname.h>
 
 /* Only a hang takes this long. */
 #define HANG	(60 * SEC)
 
 #define REFERENCES	"/sys/module/kwq/refcnt"
 
-/* The memory that a program and the test share. */
+/* What a program and the test share. */
 struct shared {
 	__u64 token;
 	__u64 calls;		/* that the program has made */
@@ -363,7 +364,6 @@ FIXTURE_SETUP(bpf)
 	    !read_btf(&self->module, "kwq", &self->kernel)) {
 		__u64 token;
 
-		/* E3 */
 		EXPECT_EQ(-EOPNOTSUPP, q_bpf(self->q, &token));
 		SKIP(return, "this kernel, or the module, has no BTF");
 	}
@@ -704,7 +704,7 @@ TEST_F_TIMEOUT(bpf, full_ring, 280)
 	close(program);
 }
 
-/* The worker refuses an add for which the queue has no room, and counts it. */
+/* What the queue has no room for is refused by the worker, and counted. */
 TEST_F(bpf, full_queue)
 {
 	int program = load_xdp(self, numbers(self, 2));
@@ -770,7 +770,8 @@ static void make_events(bpf_fixture *self, int feeder)
 		REQUIRE(q_add(q, "a") >= 0);
 		REQUIRE(q_try_get(q, &item) == 1);
 		REQUIRE(q_done(q, item.ticket) >= 0);
-		while (q_try_get(self->q, &item) == 1)
+		/* Not until it is empty, because a get may cause an add. */
+		for (int n = 0; n < 16 && q_try_get(self->q, &item) == 1; n++)
 			REQUIRE(q_done(self->q, item.ticket) >= 0);
 		usleep(100);
 	}
@@ -843,7 +844,6 @@ TEST_F_TIMEOUT(bpf, perf_event, 280)
 	check_calls(_metadata, self);
 }
 
-#ifdef __x86_64__
 static __u64 address_of(const char *function)
 {
 	FILE *file = fopen("/proc/kallsyms", "re");
@@ -873,7 +873,12 @@ TEST_F_TIMEOUT(bpf, in_nmi_under_the_lock, 280)
 	int program = load_program(self, BPF_PROG_TYPE_PERF_EVENT, &p, &nothing_more);
 	int feeder = load_xdp(self, numbers(self, 2)), processors = sysconf(_SC_NPROCESSORS_CONF);
 	int events[16 * FUNCTIONS], nr = 0;
+	struct utsname machine;
 
+	/* Elsewhere a breakpoint has another length. */
+	ASSERT_EQ(0, uname(&machine));
+	if (strcmp(machine.machine, "x86_64"))
+		return;
 	ASSERT_LE(0, program) {
 		TH_LOG("%d: %s", program, complaints);
 	}
@@ -903,7 +908,6 @@ TEST_F_TIMEOUT(bpf, in_nmi_under_the_lock, 280)
 	EXPECT_LT(3 * EVENTS, self->shared->calls);
 	check_calls(_metadata, self);
 }
-#endif
 
 /* ---- Races ---- */
 

@@ -8,7 +8,7 @@
 struct feed {
 	const char *name;
 	const char *help;
-	/* Loads and attaches the program, which its end detaches. Returns 0 or a negative errno. */
+	/* Loads and attaches the program. Returns 0 or a negative errno. The exit detaches it. */
 	int (*start)(uint64_t token);
 };
 
