@@ -1691,6 +1691,12 @@ TEST_F(abi, addresses_beyond)
 	static const __u64 beyond[] = {
 		1ULL << 63, ~0ULL, 0xffffffff81000000ULL, 0xffff888000000000ULL,
 	};
+	struct kwq_config config = {
+		.size = sizeof(config), .nr = 1, .limiter_size = sizeof(struct kwq_limiter),
+	};
+	struct kwq_create_args create = {
+		.size = sizeof(create), .rights = ALL_RIGHTS, .clockid = CLOCK_MONOTONIC,
+	};
 	__s32 result;
 	struct kwq_batch_args right = {
 		.size = sizeof(right),
@@ -1714,6 +1720,10 @@ TEST_F(abi, addresses_beyond)
 		op = right;
 		op.batch.results |= beyond[i];
 		EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_ADD, &op));
+		create.config = beyond[i];
+		EXPECT_EQ(-EFAULT, request(self->dev, KWQ_IOC_CREATE, &create));
+		config.limiters = beyond[i];
+		EXPECT_EQ(-EFAULT, q_configure(self->q, &config));
 	}
 	check_stat(self->q, .items = 0);
 	EXPECT_EQ(1, request(self->q, KWQ_IOC_ADD, &right));

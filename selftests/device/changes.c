@@ -288,36 +288,6 @@ TEST_F(changes, invalid_arguments)
 	EXPECT_EQ(1, request(self->q, KWQ_IOC_CHANGES, &right));
 }
 
-/* O6: nothing is lost if the result cannot be written. */
-TEST_F(changes, output_not_writable)
-{
-	static const int protections[] = { PROT_NONE, PROT_READ };
-	size_t page = getpagesize();
-	struct kwq_changes_args arg, *readable;
-	struct kwq_listed entry;
-	__u8 key[8], *closed;
-
-	ASSERT_EQ(KWQ_ADDED, q_add(self->w, "a"));
-	closed = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, closed);
-	readable = (void *)closed;
-	*readable = request_of(self, &entry, 1, key, sizeof(key));
-	for (int i = 0; i < ARRAY_SIZE(protections); i++) {
-		ASSERT_EQ(0, mprotect(closed, page, protections[i]));
-		arg = request_of(self, (void *)closed, 1, key, sizeof(key));
-		EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_CHANGES, &arg));
-		EXPECT_EQ(CREATION, arg.after);
-		arg = request_of(self, &entry, 1, closed, 8);
-		EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_CHANGES, &arg));
-		EXPECT_EQ(CREATION, arg.after);
-		/* The arguments themselves. */
-		EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_CHANGES, readable));
-	}
-	EXPECT_STREQ("a:R ", news(self));
-	EXPECT_EQ(CREATION + 1, self->r.after);
-	munmap(closed, page);
-}
-
 TEST_F(changes, of_the_queue_itself)
 {
 	int (*const calls[])(int q) = { q_pause, q_resume, q_shut_down };

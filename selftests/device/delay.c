@@ -11,27 +11,6 @@ QUEUE_FIXTURE(delay, new_queue(self->dev))
 
 typedef FIXTURE_DATA(delay) delay_fixture;
 
-/*
- * The tests change an item while it waits, so all changes must happen before its time.
- * If the test was too slow, this begins again, on a new queue, with twice the time
- * ahead:
- *
- *	__u64 ahead = 0;
- *
- *	do {
- *		due = begin(self, &ahead);
- *		the changes, with their results kept
- *	} while (now_ns() >= due);
- */
-static __u64 begin(delay_fixture *self, __u64 *ahead)
-{
-	close(self->q);
-	self->q = new_queue(self->dev);
-	REQUIRE(self->q >= 0);
-	*ahead = *ahead ? *ahead * 2 : 5 * MSEC;
-	return now_ns() + *ahead;
-}
-
 /* Waits for the next item, which must be @key and not come before @due. */
 static void expect_at(struct __test_metadata *_metadata, int q, const char *key, __u64 due)
 {
@@ -101,35 +80,40 @@ TEST_F(delay, after_nothing)
 	expect_take(self->q, "c");
 }
 
-/* D2: the earlier of two times counts. */
-TEST_F(delay, keeps_the_earlier)
+/* D2, D3: each flag of a second add arrives. core_test.c has what each means. */
+TEST_F(delay, second_time)
 {
-	__u64 ahead = 0, due;
-	int ret[3];
+	static const struct {
+		__u32 flags;
+		__u64 first;
+		__u64 second;
+		int result;
+		__u64 due;
+	} adds[] = {
+		{ KWQ_ADD_AT, 20, 10, KWQ_COALESCED, 10 },
+		{ KWQ_ADD_AT | KWQ_ADD_REPLACE, 10, 20, KWQ_COALESCED, 20 },
+		{ KWQ_ADD_AT | KWQ_ADD_KEEP, 20, 10, KWQ_COALESCED, 20 },
+		{ KWQ_ADD_AT | KWQ_ADD_LATER, 10, 20, KWQ_COALESCED, 20 },
+		{ KWQ_ADD_END_WAIT, 10, 0, KWQ_ADDED, 0 },
+	};
+	struct item item;
+	int q;
 
-	do {
-		due = begin(self, &ahead);
-		ret[0] = q_add_at(self->q, "a", due);
-		ret[1] = q_add_at(self->q, "a", due + HOUR);
-		ret[2] = q_add_after(self->q, "a", HOUR);
-	} while (now_ns() >= due);
-	EXPECT_EQ(KWQ_WAITING, ret[0]);
-	EXPECT_EQ(KWQ_COALESCED, ret[1]);
-	EXPECT_EQ(KWQ_COALESCED, ret[2]);
-	expect_at(_metadata, self->q, "a", due);
-	check_stat(self->q, .items = 0);
-	check_counts(self->q, .adds = 1, .coalesced = 2, .gets = 1, .dones = 1);
-
-	do {
-		due = begin(self, &ahead);
-		ret[0] = q_add_after(self->q, "a", HOUR);
-		ret[1] = q_add_at(self->q, "a", due);
-	} while (now_ns() >= due);
-	EXPECT_EQ(KWQ_WAITING, ret[0]);
-	EXPECT_EQ(KWQ_COALESCED, ret[1]);
-	expect_at(_metadata, self->q, "a", due);
-	check_stat(self->q, .items = 0);
-	check_counts(self->q, .adds = 1, .coalesced = 1, .gets = 1, .dones = 1);
+	for (int i = 0; i < ARRAY_SIZE(adds); i++) {
+		q = new_manual_queue(self->dev, NULL);
+		ASSERT_LE(0, q);
+		EXPECT_EQ(KWQ_WAITING, q_add_at(q, "a", adds[i].first));
+		EXPECT_EQ(adds[i].result, q_add_with(q, "a", adds[i].flags, 0, adds[i].second));
+		if (adds[i].due) {
+			EXPECT_EQ(0, q_advance_to(q, adds[i].due - 1));
+			EXPECT_EQ(-EAGAIN, q_try_get(q, &item));
+			EXPECT_EQ(0, q_advance(q, 1));
+		}
+		expect_take(q, "a");
+		EXPECT_EQ(0, q_advance(q, 100));
+		EXPECT_EQ(-EAGAIN, q_try_get(q, &item));
+		close(q);
+	}
 }
 
 /* The queue's next item comes after @due, and it is not the waiting one. */
@@ -139,138 +123,6 @@ static void expect_none_until(struct __test_metadata *_metadata, int q, __u64 du
 
 	EXPECT_EQ(-ETIMEDOUT, q_get(q, &item, 0, due));
 	EXPECT_LE(due, now_ns());
-}
-
-/* D2: on request the new time replaces the old one. */
-TEST_F(delay, replaces)
-{
-	const __u32 at = KWQ_ADD_AT | KWQ_ADD_REPLACE;
-	__u64 ahead = 0, due;
-	int ret[3];
-
-	/* Replaced by a later time: nothing comes at the old time. */
-	do {
-		due = begin(self, &ahead);
-		ret[0] = q_add_at(self->q, "a", due);
-		ret[1] = q_add_with(self->q, "a", at, 0, due + HOUR);
-	} while (now_ns() >= due);
-	EXPECT_EQ(KWQ_WAITING, ret[0]);
-	EXPECT_EQ(KWQ_COALESCED, ret[1]);
-	expect_none_until(_metadata, self->q, due + 5 * MSEC);
-	check_stat(self->q, .waiting = 1, .items = 1);
-
-	/* Replaced by an earlier time, and back again. */
-	do {
-		due = begin(self, &ahead);
-		ret[0] = q_add_with(self->q, "a", KWQ_ADD_AFTER | KWQ_ADD_REPLACE, 0, HOUR);
-		ret[1] = q_add_with(self->q, "a", at, 0, due);
-		ret[2] = q_add_with(self->q, "a", at, 0, due + 5 * MSEC);
-	} while (now_ns() >= due);
-	EXPECT_EQ(KWQ_WAITING, ret[0]);
-	EXPECT_EQ(KWQ_COALESCED, ret[1]);
-	EXPECT_EQ(KWQ_COALESCED, ret[2]);
-	expect_at(_metadata, self->q, "a", due + 5 * MSEC);
-	check_stat(self->q, .items = 0);
-}
-
-/* D2: on request the first time counts. */
-TEST_F(delay, keeps_the_first)
-{
-	const __u32 at = KWQ_ADD_AT | KWQ_ADD_KEEP;
-	__u64 ahead = 0, due;
-	int ret[4];
-
-	do {
-		due = begin(self, &ahead);
-		ret[0] = q_add_with(self->q, "a", at, 0, due);
-		ret[1] = q_add_with(self->q, "a", at, 0, due - 1);
-		ret[2] = q_add_with(self->q, "a", at, 0, due + HOUR);
-		ret[3] = q_add_with(self->q, "a", at, 0, 1);
-	} while (now_ns() >= due);
-	EXPECT_EQ(KWQ_WAITING, ret[0]);
-	for (int i = 1; i < 4; i++)
-		EXPECT_EQ(KWQ_COALESCED, ret[i]);
-	expect_at(_metadata, self->q, "a", due);
-	check_stat(self->q, .items = 0);
-}
-
-/* D2: on request the later time counts. */
-TEST_F(delay, keeps_the_later)
-{
-	const __u32 at = KWQ_ADD_AT | KWQ_ADD_LATER;
-	__u64 ahead = 0, due;
-	int ret[4];
-
-	do {
-		due = begin(self, &ahead);
-		ret[0] = q_add_with(self->q, "a", at, 0, due);
-		ret[1] = q_add_with(self->q, "a", at, 0, due + 5 * MSEC);
-		ret[2] = q_add_with(self->q, "a", at, 0, due + 1);
-		ret[3] = q_add_with(self->q, "a", at, 0, 1);
-	} while (now_ns() >= due);
-	EXPECT_EQ(KWQ_WAITING, ret[0]);
-	for (int i = 1; i < 4; i++)
-		EXPECT_EQ(KWQ_COALESCED, ret[i]);
-	expect_at(_metadata, self->q, "a", due + 5 * MSEC);
-	check_stat(self->q, .items = 0);
-}
-
-/* D3: ready now, and again at its time. */
-TEST_F(delay, ready_and_waiting)
-{
-	__u64 ahead = 0, due;
-	struct item item;
-	int ret[4];
-
-	do {
-		due = begin(self, &ahead);
-		ret[0] = q_add(self->q, "a");
-		ret[1] = q_add_at(self->q, "a", due);
-		ret[2] = q_try_get(self->q, &item);
-		ret[3] = q_done(self->q, item.ticket);
-	} while (now_ns() >= due);
-	EXPECT_EQ(KWQ_ADDED, ret[0]);
-	EXPECT_EQ(KWQ_WAITING, ret[1]);
-	EXPECT_EQ(1, ret[2]);
-	EXPECT_EQ(KWQ_STILL_WAITING, ret[3]);
-	expect_at(_metadata, self->q, "a", due);
-	check_stat(self->q, .items = 0);
-	check_counts(self->q, .adds = 2, .gets = 2, .dones = 2);
-}
-
-/* D3: on request an add ends the wait. In client-go the item runs twice. */
-TEST_F(delay, add_ends_the_wait)
-{
-	__u64 ahead = 0, due;
-	struct item item;
-	int ret[3];
-
-	do {
-		due = begin(self, &ahead);
-		ret[0] = q_add_at(self->q, "a", due);
-		ret[1] = q_add_with(self->q, "a", KWQ_ADD_END_WAIT, 0, 0);
-	} while (now_ns() >= due);
-	EXPECT_EQ(KWQ_WAITING, ret[0]);
-	EXPECT_EQ(KWQ_ADDED, ret[1]);
-	expect_take(self->q, "a");
-	expect_none_until(_metadata, self->q, due + 5 * MSEC);
-	check_stat(self->q, .items = 0);
-
-	/* The same while the item is being processed. */
-	do {
-		due = begin(self, &ahead);
-		ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-		expect_next(self->q, &item, "a");
-		ret[0] = q_add_at(self->q, "a", due);
-		ret[1] = q_add_with(self->q, "a", KWQ_ADD_END_WAIT, 0, 0);
-		ret[2] = q_done(self->q, item.ticket);
-	} while (now_ns() >= due);
-	EXPECT_EQ(KWQ_WAITING, ret[0]);
-	EXPECT_EQ(KWQ_DIRTIED, ret[1]);
-	EXPECT_EQ(KWQ_REQUEUED, ret[2]);
-	expect_take(self->q, "a");
-	expect_none_until(_metadata, self->q, due + 5 * MSEC);
-	check_stat(self->q, .items = 0);
 }
 
 /* D7: no number makes an item come early. */
@@ -333,13 +185,17 @@ static __u64 many_waiting(struct __test_metadata *_metadata, delay_fixture *self
 {
 	__u64 began = now_ns(), ahead, due;
 
-	/* Measures how long the adds take; begin() doubles the time. */
 	add_many_at(_metadata, self->q, began + HOUR);
-	ahead = now_ns() - began;
-	do {
-		due = begin(self, &ahead);
+	/* Adds that took longer than the time ahead get a new queue, and twice the time. */
+	for (ahead = now_ns() - began; ; ahead *= 2) {
+		close(self->q);
+		self->q = new_queue(self->dev);
+		REQUIRE(self->q >= 0);
+		due = now_ns() + 2 * ahead;
 		add_many_at(_metadata, self->q, due);
-	} while (now_ns() >= due);
+		if (now_ns() < due)
+			break;
+	}
 	return due;
 }
 

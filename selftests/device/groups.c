@@ -384,27 +384,6 @@ TEST_F(groups, form_of_an_extra)
 	close(q);
 }
 
-/* O2: after a fault the item is where it was, and so is the turn of its group. */
-TEST_F(groups, faults_of_a_get)
-{
-	const size_t page = sysconf(_SC_PAGESIZE);
-	char *bad = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			 0);
-	struct kwq_got_extra extra;
-	struct kwq_got got;
-
-	ASSERT_NE(MAP_FAILED, bad);
-	ASSERT_EQ(0, mprotect(bad + page, page, PROT_NONE));
-	add(self->q, "a1", "group");
-	add(self->q, "b1", "b");
-	EXPECT_EQ(-EFAULT, get_into(self->q, &got, (void *)(bad + page), self->room, ROOM));
-	/* The key can be written, and half of the group. */
-	EXPECT_EQ(-EFAULT, get_into(self->q, &got, &extra, bad + page - 4, page));
-	EXPECT_STAT(self->q, 2, 0, 2);
-	EXPECT_GOT(self->q, "a1", "group");
-	munmap(bad, 2 * page);
-}
-
 /* Q17 */
 TEST_F(groups, ready_keys_age)
 {

@@ -828,57 +828,6 @@ TEST_F(limiter, bad_config_out)
 	EXPECT_TRUE(is_poison(&one, sizeof(one)));
 }
 
-/* O6: unmapped addresses, half-mapped structures, and memory that is not writable. */
-TEST_F(limiter, not_there)
-{
-	static const __u64 nowhere[] = { 1, ~0ULL, 1ULL << 63, 0xffffffff81000000ULL };
-	const size_t size = sizeof(of_all_kinds);
-	__u8 *edge = user_edge(1);
-	struct kwq_config config = config_of(of_all_kinds);
-	struct kwq_create_args create = {
-		.size = sizeof(create),
-		.open_flags = O_CLOEXEC,
-		.rights = ALL_RIGHTS,
-		.clockid = KWQ_CLOCK_ID_MANUAL,
-	};
-	int fd;
-
-	limit(self, config_of(of_all_kinds));
-	fd = next_fd();
-	for (int i = 0; i < ARRAY_SIZE(nowhere); i++) {
-		create.config = nowhere[i];
-		EXPECT_EQ(-EFAULT, request(self->dev, KWQ_IOC_CREATE, &create));
-	}
-	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_CONFIGURE, NULL));
-	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_CONFIG, NULL));
-	for (size_t there = 0; there < sizeof(config); there++) {
-		memcpy(edge - there, &config, there);
-		create.config = user_ptr(edge - there);
-		EXPECT_EQ(-EFAULT, request(self->dev, KWQ_IOC_CREATE, &create));
-	}
-	EXPECT_EQ(fd, next_fd());
-
-	/* The limiters' address, for writing and for reading. */
-	for (int i = 0; i <= ARRAY_SIZE(nowhere); i++) {
-		config.limiters = i ? nowhere[i - 1] : 0;
-		check_refused(_metadata, self, -EFAULT, &config);
-		EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_CONFIG, &config));
-	}
-	for (size_t there = 0; there < size; there += 4) {
-		memcpy(edge - there, of_all_kinds, there);
-		config.limiters = user_ptr(edge - there);
-		check_refused(_metadata, self, -EFAULT, &config);
-		EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_CONFIG, &config));
-	}
-	memcpy(edge - size, of_all_kinds, size);
-	config.limiters = user_ptr(edge - size);
-	EXPECT_EQ(0, q_configure(self->q, &config));
-	poison(edge - size, size);
-	EXPECT_EQ(0, request(self->q, KWQ_IOC_CONFIG, &config));
-	EXPECT_EQ(0, memcmp(edge - size, of_all_kinds, size));
-	user_edge_free(edge, 1);
-}
-
 /* An existing queue is opened unchanged, but the given configuration is still validated. */
 TEST_F(limiter, create_or_open)
 {

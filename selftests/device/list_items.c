@@ -478,59 +478,6 @@ TEST_F(list, one_key)
 	EXPECT_EQ(-ENOENT, q_look(self->q, "key", &listed));
 }
 
-/* O6: outputs that are not mapped, or end in the middle. */
-TEST_F(list, not_writable)
-{
-	const size_t size = sizeof(struct kwq_listed);
-	__u8 *edge = user_edge(1);
-	__u8 room[4 * sizeof(struct kwq_listed)];
-	const struct kwq_list_items_args right = {
-		.size = sizeof(right),
-		.states = KWQ_IS_READY,
-		.batch = {
-			.entries = user_ptr(room),
-			.keys = user_ptr(room),
-			.keys_len = 64,
-			.nr = 2,
-			.entry_size = size,
-		},
-	};
-	struct kwq_list_items_args list;
-	struct kwq_stat before, after;
-
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "aaaa"));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "bbbb"));
-	ASSERT_EQ(0, q_stat(self->q, &before));
-	for (size_t there = 0; there < 2 * size; there++) {
-		list = right;
-		list.batch.entries = user_ptr(edge - there);
-		EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_ITEMS, &list));
-	}
-	for (size_t there = 0; there < 8; there++) {
-		list = right;
-		list.batch.keys = user_ptr(edge - there);
-		EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_ITEMS, &list));
-	}
-	list = right;
-	list.batch.entries = 0;
-	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_ITEMS, &list));
-	list.batch.entries = 1ULL << 63;
-	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_ITEMS, &list));
-	list = right;
-	list.batch.keys = 0;
-	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_ITEMS, &list));
-	list = right;
-	list.batch.entries = user_ptr(edge - 2 * size);
-	EXPECT_EQ(2, request(self->q, KWQ_IOC_LIST_ITEMS, &list));
-	list = right;
-	list.batch.keys = user_ptr(edge - 8);
-	EXPECT_EQ(2, request(self->q, KWQ_IOC_LIST_ITEMS, &list));
-	EXPECT_TRUE(!memcmp(edge - 8, "aaaabbbb", 8) || !memcmp(edge - 8, "bbbbaaaa", 8));
-	ASSERT_EQ(0, q_stat(self->q, &after));
-	EXPECT_TRUE(same_stat(&before, &after));
-	user_edge_free(edge, 1);
-}
-
 /* U3: each value that the request refuses, and what it writes then. */
 TEST_F(list, wrong_values)
 {
@@ -628,34 +575,6 @@ TEST_F(list, any_place)
 	EXPECT_EQ(0, after);
 	after = 1;
 	EXPECT_EQ(64, q_list_page(self->q, listed, 64, KWQ_IS_READY, &after));
-}
-
-/* O6: a place that cannot be written. What was listed stays listed. */
-TEST_F(list, place_unwritable)
-{
-	struct kwq_list_items_args *arg = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-					       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct kwq_listed entry;
-	__u8 room[8];
-
-	ASSERT_NE(MAP_FAILED, arg);
-	*arg = (struct kwq_list_items_args){
-		.size = sizeof(*arg),
-		.states = KWQ_IS_READY,
-		.batch = {
-			.entries = user_ptr(&entry),
-			.keys = user_ptr(room),
-			.keys_len = sizeof(room),
-			.nr = 1,
-			.entry_size = sizeof(entry),
-		},
-	};
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	ASSERT_EQ(0, mprotect(arg, 4096, PROT_READ));
-	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_ITEMS, arg));
-	ASSERT_EQ(0, mprotect(arg, 4096, PROT_READ | PROT_WRITE));
-	EXPECT_EQ(1, request(self->q, KWQ_IOC_LIST_ITEMS, arg));
-	munmap(arg, 4096);
 }
 
 /* ---- The holder's process ---- */

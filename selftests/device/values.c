@@ -235,28 +235,6 @@ TEST_F(values, what_does_not_fit_stays)
 	EXPECT_EQ(8, extra.value_len);
 }
 
-/* O2: after a fault the item is where it was, with its value. */
-TEST_F(values, faults_of_a_get)
-{
-	const size_t page = sysconf(_SC_PAGESIZE);
-	char *bad = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			 0);
-	struct kwq_got_extra extra;
-	struct kwq_got got;
-
-	ASSERT_NE(MAP_FAILED, bad);
-	ASSERT_EQ(0, mprotect(bad + page, page, PROT_NONE));
-	EXPECT_EQ(KWQ_ADDED, add_text(self->q, "a", "12345678"));
-	EXPECT_EQ(-EFAULT, get_into(self->q, (void *)(bad + page), &extra, self->room, ROOM));
-	EXPECT_EQ(-EFAULT, get_into(self->q, &got, (void *)(bad + page), self->room, ROOM));
-	EXPECT_EQ(-EFAULT, get_into(self->q, &got, &extra, bad + page, page));
-	/* The key can be written, and half of the value. */
-	EXPECT_EQ(-EFAULT, get_into(self->q, &got, &extra, bad + page - 5, page));
-	EXPECT_EQ(1, q_len(self->q));
-	EXPECT_GOT_TEXT(self->q, "a", "12345678");
-	munmap(bad, 2 * page);
-}
-
 /* U3: a program that knows of later members gets zeros for them. */
 TEST_F(values, larger_entries_of_a_get)
 {
