@@ -67,137 +67,39 @@ TEST_F(metrics, buckets)
 	EXPECT_EQ(0, memcmp(&zeros, &stat.work_duration, sizeof(zeros)));
 }
 
-/* M1: a sum that exceeds 64 bits. */
-TEST_F(metrics, a_sum_of_ages)
+/* M1 to M3: each counter and gauge has another value. KUnit has what changes which. */
+TEST_F(metrics, each_member)
 {
 	struct kwq_stat stat;
-	struct item items[3];
-
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "c"));
-	ASSERT_EQ(0, q_advance(self->q, ~0ULL));
-	ASSERT_EQ(3, q_get_many(self->q, items, 3, KWQ_GET_NONBLOCK, 0));
-	stat = stat_of(self->q);
-	EXPECT_EQ(1, stat.queue_duration.sum_high);
-	EXPECT_EQ(TIME_MAX - 2, stat.queue_duration.sum);
-	EXPECT_EQ(3, stat.queue_duration.counts[10]);
-}
-
-#define expect_gauges(q, oldest_, longest_, unfinished_)			\
-	do {									\
-		struct kwq_stat stat_ = stat_of(q);				\
-										\
-		EXPECT_EQ(oldest_, stat_.oldest_ready);				\
-		EXPECT_EQ(longest_, stat_.longest_running);			\
-		EXPECT_EQ(unfinished_, stat_.unfinished);			\
-	} while (0)
-
-/* M1 to M3: the gauges at the moment of reading. */
-TEST_F(metrics, gauges)
-{
 	struct item a, b;
+	char key[2] = "";
 
-	expect_gauges(self->q, 0, 0, 0);
-	ASSERT_EQ(0, q_advance(self->q, 7 * SEC));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_gauges(self->q, 0, 0, 0);
-	ASSERT_EQ(0, q_advance(self->q, SEC));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
-	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "w", HOUR));
-	ASSERT_EQ(0, q_advance(self->q, 2 * SEC));
-	expect_gauges(self->q, 3 * SEC, 0, 0);
+	for (int i = 0; i < 14; i++) {
+		key[0] = 'a' + i;
+		ASSERT_EQ(KWQ_ADDED, q_add(self->q, key));
+	}
+	for (int i = 0; i < 5; i++)
+		ASSERT_EQ(KWQ_COALESCED, q_add(self->q, "a"));
+	for (int i = 0; i < 9; i++) {
+		key[0] = '0' + i % 6;
+		ASSERT_EQ(i < 6 ? KWQ_WAITING : KWQ_COALESCED, q_add_after(self->q, key, HOUR));
+	}
+	ASSERT_EQ(0, q_advance(self->q, 10));
 	expect_next(self->q, &a, "a");
-	expect_gauges(self->q, 2 * SEC, 0, 0);
-	ASSERT_EQ(0, q_advance(self->q, 2 * SEC));
-	expect_gauges(self->q, 4 * SEC, 2 * SEC, 2 * SEC);
 	expect_next(self->q, &b, "b");
-	ASSERT_EQ(0, q_advance(self->q, SEC));
-	expect_gauges(self->q, 0, 3 * SEC, 4 * SEC);
-	ASSERT_EQ(KWQ_FINISHED, q_done(self->q, a.ticket));
-	expect_gauges(self->q, 0, SEC, SEC);
-	ASSERT_EQ(0, q_advance(self->q, SEC));
-	expect_gauges(self->q, 0, 2 * SEC, 2 * SEC);
-	/* Dirty while it is processed, the item is not ready; its queue duration
-	 * already counts.
-	 */
-	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "b"));
-	ASSERT_EQ(0, q_advance(self->q, SEC));
-	expect_gauges(self->q, 0, 3 * SEC, 3 * SEC);
-	ASSERT_EQ(KWQ_REQUEUED, q_done(self->q, b.ticket));
-	expect_gauges(self->q, SEC, 0, 0);
-	expect_take(self->q, "b");
-	expect_gauges(self->q, 0, 0, 0);
-}
-
-#define expect_depth(q, ready_, dirty_)						\
-	do {									\
-		struct kwq_stat stat_ = stat_of(q);				\
-										\
-		EXPECT_EQ(ready_, stat_.ready);					\
-		EXPECT_EQ(dirty_, stat_.dirty);					\
-	} while (0)
-
-/* M1, M2: what each counter counts. client-go counts a retry for each AddAfter. */
-TEST_F(metrics, counters)
-{
-	static const struct kwq_limiter second[] = { FAST_SLOW(SEC, SEC, 0) };
-	struct kwq_config config = config_of(second);
-	struct kwq_stat stat;
-	struct item item;
-
-	config.dead_after = 2;
-	config.flags = KWQ_CONFIG_COALESCE;
-	ASSERT_EQ(0, q_configure(self->q, &config));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	stat = stat_of(self->q);
-	EXPECT_EQ(0, stat.retries);
-	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "b", SEC));
-	ASSERT_EQ(KWQ_COALESCED, q_add_at(self->q, "b", 2 * SEC));
-	ASSERT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "c"));
-	/* Free of charge with KWQ_CONFIG_COALESCE. */
-	ASSERT_EQ(KWQ_COALESCED, q_add_rate_limited(self->q, "c"));
-	/* A delay of 0 is a retry, too; a refused add is not. */
-	ASSERT_EQ(KWQ_ADDED, q_add_after(self->q, "d", 0));
-	EXPECT_EQ(-ENOENT, q_add_with(self->q, "e", KWQ_ADD_AFTER | KWQ_ADD_KICK, 0, 0));
-	EXPECT_EQ(-EINVAL, q_add_with(self->q, "d", KWQ_ADD_RATE_LIMITED, 0, 1));
-	stat = stat_of(self->q);
-	EXPECT_EQ(4, stat.retries);
-	EXPECT_EQ(1, stat.rate_limited);
-	EXPECT_EQ(2, stat.adds);
-	EXPECT_EQ(2, stat.coalesced);
-	EXPECT_EQ(2, stat.ready);
-	EXPECT_EQ(2, stat.waiting);
-	EXPECT_EQ(0, stat.remembered);
-
-	/* An add with a time counts as an add when its time comes. */
-	ASSERT_EQ(0, q_advance(self->q, SEC));
-	stat = stat_of(self->q);
-	EXPECT_EQ(4, stat.adds);
-	expect_take(self->q, "a");
-	expect_take(self->q, "d");
-	expect_take(self->q, "b");
-	expect_next(self->q, &item, "c");
-	ASSERT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "c"));
-	ASSERT_EQ(0, q_advance(self->q, SEC));
-	ASSERT_EQ(KWQ_DIRTY, q_add_rate_limited(self->q, "c"));
-	ASSERT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
 	expect_take(self->q, "c");
+	for (int i = 0; i < 7; i++) {
+		key[0] = 'd' + i;
+		ASSERT_EQ(KWQ_WAS_READY, q_remove(self->q, key));
+	}
+	ASSERT_EQ(0, q_advance(self->q, 50));
+	check_stat(self->q, .ready = 4, .waiting = 6, .processing = 2, .items = 12);
+	check_counts(self->q, .adds = 14, .coalesced = 8, .gets = 3, .dones = 1, .removed = 7);
 	stat = stat_of(self->q);
-	EXPECT_EQ(1, stat.remembered);
-	EXPECT_EQ(0, stat.died);
-	ASSERT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "c"));
-	stat = stat_of(self->q);
-	EXPECT_EQ(0, stat.remembered);
-	EXPECT_EQ(1, stat.died);
-	EXPECT_EQ(1, stat.dead);
-	EXPECT_EQ(5, stat.retries);
-	EXPECT_EQ(2, stat.rate_limited);
-	ASSERT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "c"));
-	stat = stat_of(self->q);
-	EXPECT_EQ(1, stat.died);
-	EXPECT_EQ(0, stat.dead);
-	EXPECT_EQ(1, stat.removed);
+	EXPECT_EQ(9, stat.retries);
+	EXPECT_EQ(60, stat.oldest_ready);
+	EXPECT_EQ(50, stat.longest_running);
+	EXPECT_EQ(100, stat.unfinished);
 }
 
 static int create_without(int dev, __u64 lease, __u64 aging, const struct kwq_config *config)
@@ -216,78 +118,6 @@ static int create_without(int dev, __u64 lease, __u64 aging, const struct kwq_co
 	return request(dev, KWQ_IOC_CREATE, &create);
 }
 
-/* M1: a queue that measures no durations. Its counters, delays and limiters are as ever. */
-TEST_F(metrics, no_durations)
-{
-	const struct kwq_config config = { .size = sizeof(config), .dead_after = 1 };
-	static const struct kwq_histogram zeros;
-	int q = create_without(self->dev, 0, 0, &config);
-	struct listed_item look;
-	struct kwq_stat stat;
-	struct item a, b;
-	struct listed_item dead;
-
-	ASSERT_LE(0, q);
-	EXPECT_EQ(KWQ_CREATE_NO_DURATIONS, stat_of(q).create_flags);
-	ASSERT_EQ(0, q_advance(q, 7 * SEC));
-	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
-	ASSERT_EQ(KWQ_ADDED, q_add_priority(q, "b", -1));
-	ASSERT_EQ(KWQ_WAITING, q_add_after(q, "c", 10 * SEC));
-	ASSERT_EQ(0, q_advance(q, SEC));
-	ASSERT_EQ(1, q_look(q, "a", &look));
-	EXPECT_EQ(KWQ_AGE_UNKNOWN, look.item.dirty_for);
-	ASSERT_EQ(1, q_look(q, "b", &look));
-	EXPECT_EQ(SEC, look.item.dirty_for);
-	ASSERT_EQ(1, q_look(q, "c", &look));
-	EXPECT_EQ(SEC, look.item.waiting_for);
-	EXPECT_EQ(0, look.item.dirty_for);
-	expect_next(q, &a, "a");
-	expect_next(q, &b, "b");
-	ASSERT_EQ(0, q_advance(q, SEC));
-	ASSERT_EQ(1, q_look(q, "a", &look));
-	EXPECT_EQ(KWQ_IS_PROCESSING, look.item.state);
-	EXPECT_EQ(KWQ_AGE_UNKNOWN, look.item.processing_for);
-	EXPECT_EQ(0, look.item.dirty_for);
-	ASSERT_EQ(KWQ_DIRTIED, q_add(q, "a"));
-	expect_gauges(q, 0, 0, 0);
-	ASSERT_EQ(KWQ_REQUEUED, q_done(q, a.ticket));
-	expect_take(q, "a");
-
-	/* The limiters know the time; a death at a done has none. */
-	ASSERT_EQ(KWQ_WAITING, q_add_rate_limited(q, "b"));
-	ASSERT_EQ(KWQ_STILL_WAITING, q_done(q, b.ticket));
-	ASSERT_EQ(1, q_look(q, "b", &look));
-	EXPECT_EQ(5 * MSEC, look.item.due_in);
-	ASSERT_EQ(0, q_advance(q, 5 * MSEC));
-	expect_next(q, &b, "b");
-	ASSERT_EQ(KWQ_DEAD, q_add_rate_limited(q, "b"));
-	ASSERT_EQ(KWQ_FINISHED, q_done(q, b.ticket));
-	ASSERT_EQ(0, q_advance(q, SEC));
-	ASSERT_EQ(1, q_dead(q, &dead, 1));
-	EXPECT_EQ(KWQ_AGE_UNKNOWN, dead.item.dead_for);
-	ASSERT_EQ(1, q_look(q, "b", &look));
-	EXPECT_EQ(KWQ_AGE_UNKNOWN, look.item.dead_for);
-
-	/* D5: not early. A wait has an age. */
-	ASSERT_EQ(0, q_advance_to(q, 17 * SEC - 1));
-	EXPECT_EQ(-EAGAIN, q_try_get(q, &a));
-	stat = stat_of(q);
-	EXPECT_EQ(10 * SEC - 1, stat.oldest_waiting);
-	EXPECT_EQ(0, stat.oldest_dead);
-	ASSERT_EQ(0, q_advance(q, 1));
-	expect_take(q, "c");
-
-	stat = stat_of(q);
-	/* Two of them at the ends of delays. */
-	EXPECT_EQ(5, stat.adds);
-	EXPECT_EQ(5, stat.gets);
-	EXPECT_EQ(5, stat.dones);
-	EXPECT_EQ(0, memcmp(&zeros, &stat.queue_duration, sizeof(zeros)));
-	EXPECT_EQ(0, memcmp(&zeros, &stat.work_duration, sizeof(zeros)));
-	EXPECT_EQ(2, stat.lateness.counts[0]);
-	close(q);
-}
-
 /* U8, M1: an age that is not known stays so. A wait has an age in any case. */
 TEST_F(metrics, restore_without_durations)
 {
@@ -297,6 +127,7 @@ TEST_F(metrics, restore_without_durations)
 	struct item a;
 
 	ASSERT_LE(0, q);
+	EXPECT_EQ(KWQ_CREATE_NO_DURATIONS, stat_of(q).create_flags);
 	ASSERT_EQ(KWQ_RESTORED, q_restore(q, "a", .state = KWQ_IS_READY | KWQ_IS_WAITING,
 					  .dirty_for = KWQ_AGE_UNKNOWN,
 					  .waiting_for = KWQ_AGE_UNKNOWN, .due_in = HOUR));
