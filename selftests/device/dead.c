@@ -45,12 +45,6 @@ static void use_up(int q, const char *key)
 	}
 }
 
-static void die(int q, const char *key)
-{
-	use_up(q, key);
-	REQUIRE(q_add_rate_limited(q, key) == KWQ_DEAD);
-}
-
 static __u64 deaths(int q)
 {
 	struct kwq_stat stat;
@@ -76,147 +70,34 @@ static const char *the_dead(int q)
 	return text;
 }
 
-/* L11: an item fails again and again; it is dead at the done of its last run. */
-TEST_F(dead, after_its_last_try)
+/* L11: what is listed of a dead item, and what brings it back or drops it. KUnit has the rules. */
+TEST_F(dead, kicked_and_dropped)
 {
+	struct listed_item dead[3];
 	struct item item;
 
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	for (__u32 n = 0; n < LIVES; n++) {
-		expect_next(self->q, &item, "a");
-		EXPECT_EQ(n, item.requeues);
-		EXPECT_EQ(KWQ_DIRTIED, q_add_rate_limited(self->q, "a"));
-		EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
-	}
+	use_up(self->q, "a");
+	EXPECT_EQ(KWQ_ADDED, q_add_priority(self->q, "a", 5));
 	expect_next(self->q, &item, "a");
-	EXPECT_EQ(LIVES, item.requeues);
-	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
-	/* Not before its done. */
-	EXPECT_STREQ("", the_dead(self->q));
-	EXPECT_EQ(1, deaths(self->q));
-	check_stat(self->q, .processing = 1, .items = 1);
 	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
 	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
-	EXPECT_STREQ("a", the_dead(self->q));
-	check_stat(self->q, .items = 1);
-	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &item));
-	/* A dead item cannot die again. */
-	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(1, deaths(self->q));
-	EXPECT_EQ(LIVES, q_requeues(self->q, "a"));
-	EXPECT_EQ(-ENOENT, q_done_key(self->q, "a"));
-}
-
-/* L11: the listed members of each item. */
-TEST_F(dead, listed)
-{
-	static const char * const keys[] = { "a", "bb", "ccc", "dddd", "eeeee" };
-	struct listed_item dead[8];
-	struct item item;
-
-	for (int i = 0; i < 5; i++) {
-		use_up(self->q, keys[i]);
-		EXPECT_EQ(KWQ_ADDED, q_add_priority(self->q, keys[i], i - 2));
-		expect_next(self->q, &item, keys[i]);
-		EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, keys[i]));
-		EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
-		EXPECT_EQ(0, q_advance(self->q, SEC));
-	}
-	ASSERT_EQ(5, q_dead(self->q, dead, 8));
-	for (int i = 0; i < 5; i++) {
-		EXPECT_STREQ(keys[i], dead[i].key);
-		EXPECT_EQ(i + 1, dead[i].item.order);
-		EXPECT_EQ((5 - i) * SEC, dead[i].item.dead_for);
-		EXPECT_EQ(LIVES, dead[i].item.requeues);
-		EXPECT_EQ(i - 2, dead[i].item.priority);
-	}
-	EXPECT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "dddd"));
-	ASSERT_EQ(4, q_dead(self->q, dead, 8));
-	EXPECT_EQ(5, dead[3].item.order);
-	check_stat(self->q, .items = 4);
-}
-
-/* L11: more than the kernel lists in one hold of the lock. */
-TEST_F(dead, many)
-{
-	struct listed_item *dead = calloc(300, sizeof(*dead));
-	char key[16];
-
-	ASSERT_NE(NULL, dead);
-	for (int i = 0; i < 200; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		die(self->q, key);
-	}
-	ASSERT_EQ(200, q_dead(self->q, dead, 300));
-	for (int i = 0; i < 200; i++)
-		EXPECT_EQ(i, atoi(dead[i].key));
-	free(dead);
-}
-
-/* L11: a kick brings a dead item back as if it had never failed. */
-TEST_F(dead, kicked)
-{
-	struct item item;
-
-	die(self->q, "a");
-	EXPECT_EQ(KWQ_ADDED, q_kick(self->q, "a"));
-	EXPECT_STREQ("", the_dead(self->q));
-	EXPECT_EQ(-ENOENT, q_kick(self->q, "a"));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(0, item.requeues);
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
-	check_stat(self->q, .items = 0);
-	die(self->q, "a");
-	EXPECT_EQ(2, deaths(self->q));
-
-	/* A kick with a time and a priority. */
-	EXPECT_EQ(KWQ_WAITING, q_add_with(self->q, "a", KWQ_ADD_KICK | KWQ_ADD_AFTER, 0, SEC));
-	check_stat(self->q, .waiting = 1, .items = 1);
-	EXPECT_EQ(-ENOENT, q_kick(self->q, "a"));
+	use_up(self->q, "b");
 	EXPECT_EQ(0, q_advance(self->q, SEC));
-	expect_take(self->q, "a");
-	die(self->q, "a");
-	EXPECT_EQ(KWQ_WAITING, q_add_with(self->q, "a", KWQ_ADD_KICK | KWQ_ADD_AT, 0, 3 * SEC));
-	EXPECT_EQ(0, q_advance(self->q, 2 * SEC));
-	expect_take(self->q, "a");
-	die(self->q, "a");
-	EXPECT_EQ(KWQ_ADDED, q_add_with(self->q, "a", KWQ_ADD_KICK | KWQ_ADD_PRIORITY |
-					KWQ_ADD_END_WAIT, 9, 0));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(9, item.priority);
-}
+	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "b"));
+	EXPECT_EQ(0, q_advance(self->q, SEC));
+	ASSERT_EQ(2, q_dead(self->q, dead, 3));
+	EXPECT_STREQ("a", dead[0].key);
+	EXPECT_STREQ("b", dead[1].key);
+	EXPECT_EQ(1, dead[0].item.order);
+	EXPECT_EQ(2 * SEC, dead[0].item.dead_for);
+	EXPECT_EQ(LIVES, dead[0].item.requeues);
+	EXPECT_EQ(5, dead[0].item.priority);
 
-/* L11, Q11: dropped for good, together with its count. */
-TEST_F(dead, dropped)
-{
-	struct item item;
-
-	die(self->q, "a");
-	die(self->q, "b");
-	EXPECT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "a"));
-	EXPECT_EQ(-ENOENT, q_drop(self->q, "a"));
-	EXPECT_EQ(0, q_requeues(self->q, "a"));
-	EXPECT_STREQ("b", the_dead(self->q));
-	/* A remove without flags removes a dead item, too. */
-	EXPECT_EQ(KWQ_WAS_DEAD, q_remove(self->q, "b"));
-	check_stat(self->q, .items = 0);
-
-	/* A drop leaves items alone that are not dead. */
-	EXPECT_EQ(-ENOENT, q_drop(self->q, "unknown"));
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "c"));
-	EXPECT_EQ(-ENOENT, q_drop(self->q, "c"));
-	check_stat(self->q, .ready = 1, .items = 1);
-	expect_take(self->q, "c");
-	check_counts(self->q, .adds = 7, .gets = 7, .dones = 7, .removed = 2);
-
-	/* The item was to die at its done, until an event cancelled that. */
-	use_up(self->q, "d");
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "d"));
-	expect_next(self->q, &item, "d");
-	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "d"));
-	EXPECT_EQ(KWQ_WAS_PROCESSING | KWQ_WAS_DEAD, q_remove(self->q, "d"));
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
-	check_stat(self->q, .items = 0);
+	EXPECT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "b"));
+	EXPECT_EQ(-ENOENT, q_drop(self->q, "b"));
+	EXPECT_EQ(KWQ_WAITING, q_add_with(self->q, "a", KWQ_ADD_KICK | KWQ_ADD_AFTER, 0, SEC));
+	EXPECT_EQ(-ENOENT, q_kick(self->q, "a"));
+	check_stat(self->q, .waiting = 1, .items = 1);
 }
 
 static int peer_gives_up(struct peer *parent, void *arg)
