@@ -54,8 +54,34 @@ static struct kwq *create(const struct kwq *to)
 	return made;
 }
 
+/* How many blocks of memory are in use, and how many were at the last begin(). */
+static int nr_blocks, blocks_before;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t nr, size_t size);
+void __real_free(void *at);
+
+void *__wrap_malloc(size_t size)
+{
+	nr_blocks++;
+	return __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t nr, size_t size)
+{
+	nr_blocks++;
+	return __real_calloc(nr, size);
+}
+
+void __wrap_free(void *at)
+{
+	nr_blocks -= !!at;
+	__real_free(at);
+}
+
 static void begin(void)
 {
+	blocks_before = nr_blocks;
 	outbox = create(NULL);
 	q = create(outbox);
 	ok(!kwq_reopen(&user, q, KWQ_RIGHTS_ALL, O_CLOEXEC | O_NONBLOCK), "a program's handle");
@@ -69,6 +95,7 @@ static void end(void)
 {
 	local_close(l);
 	kwq_close(user);
+	is_number(nr_blocks, blocks_before, "no memory leaks");
 }
 
 /* The next event of a key is of this kind, and of this key. */
@@ -361,6 +388,30 @@ static void test_start(void)
 	ok(is_quiet(), "nothing else");
 	is_number(kwq_len(q) + kwq_len(outbox), 0, "both queues are empty");
 	is_number(kwq_num_requeues(user, "left", 4), 0, "N4: and remember nothing");
+	end();
+}
+
+/* N1: an item that changes while a new manager lists the outbox still keeps a sync for it waiting. */
+static void test_change_amid_the_list(void)
+{
+	uint64_t first, id;
+
+	begin();
+	kwq_add(user, "a", 1);
+	first = last_change();
+	ok(!kwq_reopen(&q, user, KWQ_RIGHTS_ALL, O_CLOEXEC), "a new manager's handle");
+	ok(!kwq_reopen(&outbox, outbox, KWQ_RIGHTS_ALL, O_CLOEXEC), "and of the outbox");
+	local_close(l);
+	is_number(local_open(&l, q, outbox), 0, "local_open()");
+	is_number(kwq_add_after(user, "a", 1, 500 * MS), KWQ_WAITING, "the item changes");
+	ok(next_is(LOCAL_ADD, "a"), "it is listed");
+	id = event.id;
+	ok(is_quiet() && !sync_returns(first), "N1: a sync that began before goes on");
+	local_stored(l, id);
+	while (local_next(l, &event, now) == 1)
+		if (event.kind == LOCAL_ADD)
+			local_stored(l, event.id);
+	ok(sync_returns(first), "N1: until it is stored");
 	end();
 }
 
@@ -1155,6 +1206,7 @@ int main(void)
 	test_one_after_the_other();
 	test_due();
 	test_start();
+	test_change_amid_the_list();
 	test_ends();
 	test_notes();
 	test_no_notes();
