@@ -1691,8 +1691,12 @@ TEST_F(abi, addresses_beyond)
 	static const __u64 beyond[] = {
 		1ULL << 63, ~0ULL, 0xffffffff81000000ULL, 0xffff888000000000ULL,
 	};
-	struct kwq_config config = { .size = sizeof(config), .nr = 1 };
-	struct kwq_create_args create = { .size = sizeof(create), .rights = ALL_RIGHTS };
+	struct kwq_config config = {
+		.size = sizeof(config), .nr = 1, .limiter_size = sizeof(struct kwq_limiter),
+	};
+	struct kwq_create_args create = {
+		.size = sizeof(create), .rights = ALL_RIGHTS, .clockid = CLOCK_MONOTONIC,
+	};
 	__s32 result;
 	struct kwq_batch_args right = {
 		.size = sizeof(right),
