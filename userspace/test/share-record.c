@@ -81,7 +81,7 @@ static bool same_record(const struct record *a, const struct record *b)
 	       a->through == b->through && a->valued == b->valued && a->noted == b->noted &&
 	       a->state == b->state &&
 	       same_machine(a->machine, b->machine) && a->is_dead == b->is_dead &&
-	       a->clashes == b->clashes && a->epoch == b->epoch && same_held(a, b);
+	       a->epoch == b->epoch && same_held(a, b);
 }
 
 static bool same_message(const struct message *a, const struct message *b)
@@ -203,7 +203,7 @@ static void test_records(void)
 		} },
 		{ "a join", { .kind = RECORD_JOIN, .machine = "host *>.", .ttl = 12 } },
 		{ "a burial", {
-			.kind = RECORD_BEAT, .machine = "m", .is_dead = true, .clashes = true,
+			.kind = RECORD_BEAT, .machine = "m", .is_dead = true,
 			.epoch = epoch_of(RECORD_ELECTIONS_MAX, 6),
 		} },
 	};
@@ -400,7 +400,7 @@ static void test_missing(void)
 		{ "vkts", { .kind = RECORD_RETRY, .work = full, .valued = 6 } },
 		{ "vme", { .kind = RECORD_EPOCH, .machine = "m" } },
 		{ "vmr", { .kind = RECORD_JOIN, .machine = "m", .ttl = 1 } },
-		{ "vme", { .kind = RECORD_BEAT, .machine = "m", .is_dead = true, .clashes = true,
+		{ "vme", { .kind = RECORD_BEAT, .machine = "m", .is_dead = true,
 			   .held = &held, .nr_held = 1 } },
 	};
 	const struct {

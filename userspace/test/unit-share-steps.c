@@ -26,7 +26,7 @@ enum { MOST_SAID = 200, MOST_HELD = 4, TEXT = 32 };
 /* ---- What a core orders ---------------------------------------------------- */
 
 enum what {
-	SEND, PUBLISH, ERASE, READ, READ_JOIN, DEPOSED, RENEW, BLIND,
+	SEND, PUBLISH, ERASE, READ, READ_JOIN, DEPOSED, RENEW,
 	FOLLOW, LEASE, LOST, START, BACK, CONFIRMED, ADDED, ELECTED, LEFT,
 };
 
@@ -198,12 +198,6 @@ static void master_renew(void *arg)
 	say(RENEW);
 }
 
-static void master_blind(void *arg)
-{
-	(void)arg;
-	say(BLIND);
-}
-
 static const struct master_ops master_ops = {
 	.send = master_send,
 	.publish = say_publish,
@@ -212,7 +206,6 @@ static const struct master_ops master_ops = {
 	.read_beat = master_reads_beat,
 	.deposed = master_deposed,
 	.renew = master_renew,
-	.blind = master_blind,
 };
 
 static void begin_master_with(uint64_t epoch, uint64_t elected, struct window window)
@@ -1918,65 +1911,6 @@ static void test_election(void)
 	end_member();
 }
 
-/* The copy of the stream that a tail reads may lack an election. */
-static void test_lost_in_a_copy(void)
-{
-	const struct record elected = {
-		.kind = RECORD_EPOCH, .seq = 4, .machine = "b", .epoch = 2,
-	};
-
-	begin_working();
-	forget();
-	reads(RECORD_BEAT, "b", 2, 5);
-	passes(REPEAT - 1);
-	ok(!count(READ), "another machine obeys an epoch whose election did not come yet");
-	passes(1);
-	is_number(count(READ), 1, "if it does not come, the election is read");
-	member_result(member, last(READ)->op, OP_UNKNOWN, 0, now);
-	forget();
-	passes(3 * SECOND);
-	is_number(count(READ), 1, "again, if that fails");
-	member_read(member, last(READ)->op, OP_OK, &elected, now);
-	ok(last_record(RECORD_BEAT) && last_record(RECORD_BEAT)->record.epoch == 2,
-	   "N3: this machine promises, too");
-	forget();
-	passes(3 * SECOND);
-	ok(!count(READ), "and reads no more");
-	end_member();
-}
-
-static void passes_its_election(bool is_replaced)
-{
-	struct record own = { .kind = RECORD_EPOCH, .seq = 3, .machine = "a", .epoch = 1 };
-
-	begin_master(1, 3);
-	joins("a", 1);
-	joins("b", 2);
-	ok(!count(READ), "a master has not come to its election yet");
-	promises("a", 1, 4, NULL);
-	is_number(count(READ), 1, "it has passed it, and reads what there is");
-	gets(READ, OP_UNKNOWN, 0);
-	forget();
-	tick(REPEAT);
-	is_number(count(READ), 1, "again, if that fails");
-	promises("b", 1, 5, NULL);
-	is_number(count(READ), 1, "and once at a time");
-	own.epoch += is_replaced;
-	master_read(master, last(READ)->op, OP_OK, &own, now);
-	ok(count(is_replaced ? DEPOSED : BLIND) == 1 && count(BLIND) == !is_replaced,
-	   is_replaced ? "it was replaced" : "N1: so that copy of the stream has lost records");
-	has_add(6, "x");
-	asks("a", 0);
-	ok(!last_message(MESSAGE_GRANT, "a"), "it grants nothing");
-	end_master();
-}
-
-static void test_blind_master(void)
-{
-	passes_its_election(false);
-	passes_its_election(true);
-}
-
 /* A candidate is elected, and its tail does not tell of that. */
 static void test_elected_without_notice(void)
 {
@@ -2006,66 +1940,6 @@ static void test_elected_without_notice(void)
 	member_read(member, last(READ)->op, OP_OK, &elected, now);
 	is_number(count(ELECTED), 1, "it is this machine's own, so it is the master");
 	end_member();
-}
-
-/* The engine has stored two elections with one count. */
-static void test_clash_of_a_machine(void)
-{
-	const uint64_t first = epoch_of(1, 1), second = epoch_of(1, 5);
-
-	begin_member();
-	member_gets(PUBLISH, OP_OK, 2);
-	reads(RECORD_EPOCH, "m", first, 1);
-	reads(RECORD_JOIN, "a", 0, 2);
-	member_gets(PUBLISH, OP_OK, 3);
-	ok(last_record(RECORD_BEAT)->record.epoch == first &&
-	   !last_record(RECORD_BEAT)->record.clashes, "a promise");
-	reads(RECORD_EPOCH, "n", second, 5);
-	ok(last_record(RECORD_BEAT)->record.epoch == second &&
-	   last_record(RECORD_BEAT)->record.clashes, "N3: that to the later one tells of the clash");
-	reads(RECORD_EPOCH, "n", epoch_of(2, 7), 7);
-	ok(!last_record(RECORD_BEAT)->record.clashes, "that to the next one does not");
-	reads(RECORD_BEAT, "b", epoch_of(2, 6), 8);
-	passes(3 * SECOND);
-	ok(last_record(RECORD_BEAT)->record.clashes, "another machine obeys one that did not come");
-	passes(TTL);
-	ok(last_record(RECORD_BEAT)->record.is_dead && last_record(RECORD_BEAT)->record.clashes &&
-	   last_record(RECORD_BEAT)->record.epoch == epoch_of(2, 7),
-	   "a machine that gives up its name tells, too");
-	end_member();
-}
-
-static void hears(const char *machine, uint64_t epoch, bool clashes)
-{
-	const struct record record = {
-		.kind = RECORD_BEAT, .seq = 20, .machine = machine, .epoch = epoch,
-		.clashes = clashes,
-	};
-
-	master_record(master, &record, now);
-}
-
-static void clashes_with(const char *machine, uint64_t epoch, bool clashes, bool wanted)
-{
-	begin_master(epoch_of(1, 5), 5);
-	joins("a", 2);
-	elects("a", epoch_of(1, 5), 5);
-	promises("a", epoch_of(1, 5), 6, NULL);
-	hears(machine, epoch, clashes);
-	has_add(21, "x");
-	asks("a", 0);
-	ok(count(RENEW) == wanted && !last_message(MESSAGE_GRANT, "a") == wanted,
-	   wanted ? "N3: it elects itself anew, and grants nothing" : "it grants");
-	end_master();
-}
-
-static void test_clash_of_a_master(void)
-{
-	clashes_with("b", epoch_of(1, 3), false, true);
-	clashes_with("a", epoch_of(1, 5), true, true);
-	clashes_with("b", 0, true, false);
-	clashes_with("b", epoch_of(0, 3), false, false);
-	clashes_with("b", epoch_of(2, 3), true, false);
 }
 
 /* N6: a machine that wants no keys does not go on to ask for them. */
@@ -2665,11 +2539,7 @@ int main(void)
 	test_damaged_join();
 	test_damaged_add();
 	test_purge();
-	test_lost_in_a_copy();
-	test_blind_master();
 	test_elected_without_notice();
-	test_clash_of_a_machine();
-	test_clash_of_a_master();
 	test_pause();
 	test_window();
 	test_window_of_adds();

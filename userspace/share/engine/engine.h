@@ -229,21 +229,11 @@ int64_t engine_read(struct engine *engine, const char *subject);
  * @first: the first sequence number; 0 or 1 for the first record
  *
  * Only the last record of a subject is kept, so what was replaced before it came does not come.
- * Deletions are not reported. Goes on over lost connections. Reads the copy of any server. After a
- * power cut, that of nats-server 2.10.27 may lack records.
+ * Deletions are not reported. Goes on over lost connections. Reads the copy of any server.
  *
  * Return: the number of the tail, above 0, or -ENOMEM.
  */
 int64_t engine_follow(struct engine *engine, const char *filter, uint64_t first);
-
-/**
- * engine_follow_leader() - as engine_follow(), from the copy of the server that leads the stream
- *
- * Takes longer: the engine chooses the server of a consumer by chance, so some are made in vain.
- *
- * Return: as engine_follow().
- */
-int64_t engine_follow_leader(struct engine *engine, const char *filter, uint64_t first);
 
 /**
  * engine_unfollow() - end a tail

@@ -160,10 +160,7 @@ struct master {
 	const struct master_ops *ops;
 	void *arg;
 	struct instant now;
-	bool has_failed, is_deposed, is_blind, knows_members, is_serving, is_used_up;
-	/* Reads the election that its tail has passed. */
-	struct op look;
-	bool looks;
+	bool has_failed, is_deposed, knows_members, is_serving, is_used_up;
 	uint64_t last_op, last_number;
 	struct op *ops_by_id, *late_ops, *held_ops;
 	/* Operations of keys that may be under way, and those that are. */
@@ -291,7 +288,6 @@ void key_book_former(struct master *master, struct master_key *key, struct peer 
 
 struct peer *peer_find(struct master *master, const char *name);
 void peer_record(struct master *master, const struct record *record);
-void look_for_election(struct master *master, uint64_t seq);
 void epoch_record(struct master *master, const struct record *record);
 void peers_tick(struct master *master);
 uint64_t peers_next_due(const struct master *master);
@@ -304,9 +300,6 @@ void ask_message(struct master *master, const struct message *message);
 
 /* Grants what is ready to those who ask, and recalls keys for sleeping workers. */
 void serve(struct master *master);
-
-/* Grants no more in this epoch. */
-void use_up(struct master *master);
 
 /* The machine is dead: its asks are. */
 void asks_free(struct master *master, struct peer *peer);

@@ -112,7 +112,6 @@ struct heard {
  * @look_at: when to look for the own join, NEVER if that is on its way
  * @known: the sequence number of the last election, 0 if there is none
  * @known_epoch: the highest epoch ever seen, also in heartbeats
- * @clashing: the count of the last two epochs that clash
  * @expects_others: machines may be at work that no election tells of
  * @in_since: when it began to take part
  * @window: of its adds
@@ -148,14 +147,11 @@ struct member {
 	size_t nr_awaited;
 
 	struct heard *heard;
-	uint64_t known, known_epoch, clashing, elected, own_epoch;
+	uint64_t known, known_epoch, elected, own_epoch;
 	uint64_t master_heard_at, master_ttl, elect_at;
 	char *master_name;
 	uint64_t in_since;
 	bool master_is_dead, shall_elect, is_electing, expects_others;
-	/* When the newest election is read from the stream: the tail does not tell of it. */
-	uint64_t ask_at;
-	bool is_asking;
 };
 
 /* member.c */

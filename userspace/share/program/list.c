@@ -295,8 +295,8 @@ static bool on_event(struct list *list, const struct engine_event *event)
 	case EVENT_UP:
 		snprintf(list->url, sizeof(list->url), "%s", event->text);
 		if (!list->tail)
-			list->tail = engine_follow_leader(list->engine,
-							  list->options->names.subjects, 1);
+			list->tail = engine_follow(list->engine,
+						   list->options->names.subjects, 1);
 		if (list->tail > 0)
 			return true;
 		fail(list, complain("memory", list->tail));

@@ -36,7 +36,6 @@ enum member {
 	TTL,
 	DEAD,
 	EPOCH,
-	CLASHES,
 	HELD,
 	MESSAGE,
 	SLOT,
@@ -79,7 +78,6 @@ static const struct {
 	[TTL] = { "r", UNSIGNED, 1, RECORD_TTL_MAX },
 	[DEAD] = { "x", FLAG },
 	[EPOCH] = { "e", UNSIGNED, 0, EPOCH_MAX },
-	[CLASHES] = { "ec", FLAG },
 	[HELD] = { "l", LIST },
 	[MESSAGE] = { "i", UNSIGNED, 0, MESSAGE_RECALL },
 	[SLOT] = { "o", UNSIGNED, 0, UINT32_MAX },
@@ -107,7 +105,7 @@ static const struct kind_members of_record[] = {
 	[RECORD_RETRY] = { BIT(KEY) | BIT(DUE) | BIT(STATE), WORK | SOURCES },
 	[RECORD_EPOCH] = { BIT(MACHINE) | BIT(EPOCH), 0 },
 	[RECORD_JOIN] = { BIT(MACHINE) | BIT(TTL), 0 },
-	[RECORD_BEAT] = { BIT(MACHINE) | BIT(EPOCH), BIT(DEAD) | BIT(CLASHES) | BIT(HELD) },
+	[RECORD_BEAT] = { BIT(MACHINE) | BIT(EPOCH), BIT(DEAD) | BIT(HELD) },
 };
 
 /* A done has the key, or its hash. */
@@ -299,7 +297,6 @@ int record_encode(struct buffer *to, const struct record *record)
 	case RECORD_BEAT:
 		have_number(&c, EPOCH, record->epoch);
 		have_unless_0(&c, DEAD, record->is_dead);
-		have_unless_0(&c, CLASHES, record->clashes);
 		if (record->nr_held)
 			c.has |= BIT(HELD);
 		break;
@@ -634,7 +631,6 @@ static int take_record(struct record *record, struct record_memory *memory,
 	record->epoch = c->numbers[EPOCH];
 	if (record->kind == RECORD_EPOCH)
 		record->epoch = epoch_of(epoch_count(record->epoch), record->seq);
-	record->clashes = c->has & BIT(CLASHES) && c->numbers[CLASHES];
 	record->is_dead = c->has & BIT(DEAD) && c->numbers[DEAD];
 	if (c->has & BIT(HELD)) {
 		record->held = c->held;

@@ -36,8 +36,7 @@ enum { HELD_MAX = 10000 };
 
 /*
  * An epoch: how many elections there were, and in its low bits the sequence number of its record.
- * So no two elections have one epoch. Two can have one count: a new leader of nats-server 2.10 may
- * compare and set before it has applied its log.
+ * So no two elections have one epoch, even if somebody has made the stream anew.
  */
 enum { EPOCH_SEQ_BITS = 42 };
 
@@ -49,12 +48,6 @@ static inline uint64_t epoch_of(uint64_t count, uint64_t seq)
 static inline uint64_t epoch_count(uint64_t epoch)
 {
 	return epoch >> EPOCH_SEQ_BITS;
-}
-
-/* Whether these are two elections with one count. 0 is none. */
-static inline bool epochs_clash(uint64_t a, uint64_t b)
-{
-	return a != b && epoch_count(a) && epoch_count(a) == epoch_count(b);
 }
 
 /* The number of a grant: compare the epoch first. */
@@ -105,7 +98,6 @@ struct held {
  * @ttl: JOIN: how long the machine may be silent, in ns
  * @epoch: EPOCH: this one, without its sequence number until it is stored; BEAT: the promised one,
  *	or of a burial the highest one that its sender knows
- * @clashes: BEAT: another election has the count of @epoch
  */
 struct record {
 	enum record_kind kind;
@@ -115,7 +107,7 @@ struct record {
 	uint64_t due, past, through, valued, noted;
 	enum retry_state state;
 	const char *machine;
-	bool is_dead, clashes;
+	bool is_dead;
 	uint64_t ttl, epoch;
 	const struct held *held;
 	size_t nr_held;

@@ -288,8 +288,6 @@ static void set_up(struct sim *sim)
 	sim->twice = fault_rate(sim, 3000);
 	sim->slow = fault_rate(sim, 1000);
 	sim->lost_acks = fault_rate(sim, 1000);
-	sim->gaps = fault_rate(sim, 3000);
-	sim->stale = fault_rate(sim, 6000);
 	if (sim->mode == MODE_FAULTS && sim_chance(sim, 2000))
 		sim->memory = 100 + sim_random(sim, 3000);
 	sim->is_narrow = sim->nr_keys % 2 == 0;

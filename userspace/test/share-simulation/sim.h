@@ -67,16 +67,10 @@ struct event {
 	struct local *local;
 };
 
-/*
- * A message in the stream.
- *
- * @previous: the sequence number of the one that it has replaced, or 0
- * @at: when it was stored
- */
+/* A message in the stream. */
 struct stored {
 	struct stored *prev, *next;
 	struct record *record;
-	uint64_t previous, at;
 };
 
 /*
@@ -202,7 +196,7 @@ struct sim {
 	/* Masters hold back most of their operations */
 	bool is_narrow;
 	/* Of 10000 */
-	unsigned int loss, twice, slow, lost_acks, gaps, stale;
+	unsigned int loss, twice, slow, lost_acks;
 	/* One of so many allocations of the cores fails; 0 for none */
 	uint64_t memory;
 	uint64_t failures;

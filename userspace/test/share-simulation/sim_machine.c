@@ -540,16 +540,6 @@ static void renew(void *arg)
 	machine_after(arg, 0, true, renew_event);
 }
 
-static void elected(void *arg, uint64_t epoch, uint64_t seq);
-
-static void blind(void *arg)
-{
-	struct machine *machine = arg;
-
-	sim_trace(machine->sim, "machine %d reads anew", machine->index);
-	elected(machine, machine->epoch, machine->elected_by);
-}
-
 static const struct master_ops master_ops = {
 	.send = send_to_machine,
 	.publish = master_publish,
@@ -558,7 +548,6 @@ static const struct master_ops master_ops = {
 	.read_beat = master_read_beat,
 	.deposed = deposed,
 	.renew = renew,
-	.blind = blind,
 };
 
 static void heard(void *arg, const char *name, uint64_t seq, uint64_t boot)
