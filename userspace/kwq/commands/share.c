@@ -90,7 +90,7 @@ const struct command command_share = {
 	.options =
 	ENGINE_HELP
 	"      --replicas N           servers that keep each key, for a new queue (1)\n"
-	"      --stream-bytes N       most bytes of a new queue in the engine (0: no limit)\n"
+	"      --stream-bytes N       most bytes of a new queue in the engine (2^30)\n"
 	"      --ttl DURATION         a machine that is silent for so long loses its keys (12s)\n"
 	"      --prefetch N           keys that wait here for a worker (4)\n"
 	"      --stop-timeout DURATION\n"

@@ -30,6 +30,7 @@ struct engine;
  * @replicas: servers that keep each record, 1 to 5
  * @only_existing: create no stream: EVENT_REFUSED with RESULT_NONE says that there is none
  * @max_bytes: of a stream that has to be created; 0 for no limit of its own
+ * @may_shrink: half of @max_bytes will do, and half of that, if there is no room for more
  * @timeout_ms: how long an operation waits for its answer; 0 for 10,000
  * @retry_ms: between two rounds of attempts to connect; 0 for 1,000. Up to 30 s if a server refuses
  *	the login.
@@ -47,7 +48,7 @@ struct engine_options {
 	const char *client;
 	const struct names *names;
 	unsigned int replicas;
-	bool only_existing;
+	bool only_existing, may_shrink;
 	uint64_t max_bytes;
 	unsigned int timeout_ms;
 	unsigned int retry_ms;

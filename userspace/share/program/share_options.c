@@ -65,6 +65,11 @@ static const struct option options[] = {
 #define TTL_DEFAULT (12 * NS_PER_S)
 #define TTL_MIN (2 * NS_PER_S)
 #define TTL_MAX (3600 * NS_PER_S)
+/*
+ * Without a limit of its own a stream grows until the server refuses all records, and then the ends
+ * of keys and heartbeats, too. With one, adds leave room for these.
+ */
+#define STREAM_BYTES (UINT64_C(1) << 30)
 /* A long lease is no reason to stay with a server that stores nothing. */
 #define SILENT_MAX (10 * NS_PER_S)
 
@@ -124,6 +129,7 @@ static bool stream_option(struct engine_options *e, int opt)
 		break;
 	case OPT_STREAM_BYTES:
 		e->max_bytes = must_parse_number("--stream-bytes", optarg, 0, INT64_MAX);
+		e->may_shrink = false;
 		break;
 	default:
 		return false;
@@ -224,7 +230,11 @@ static bool list_option(struct share_options *o, int opt)
 static void set_defaults(struct share_options *o)
 {
 	*o = (struct share_options){
-		.engine.replicas = 1,
+		.engine = {
+			.replicas = 1,
+			.max_bytes = STREAM_BYTES,
+			.may_shrink = true,
+		},
 		.machine = { .ttl = TTL_DEFAULT, .slots = 4, .is_candidate = true },
 		.stop_timeout = 60 * NS_PER_S,
 	};
