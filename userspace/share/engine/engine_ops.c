@@ -359,7 +359,7 @@ static enum engine_result publish_result(unsigned int error, const char *text)
 	}
 }
 
-/* What the server says of its limits names neither them nor their cure. */
+/* The texts of the server name neither its limits nor their cure. */
 static const char *cure(unsigned int error, const char *text)
 {
 	switch (error) {

@@ -271,20 +271,6 @@ static void use(struct engine *engine, const struct reply *reply)
 
 /* ---- Answers -------------------------------------------------------------- */
 
-static void refuse_none(struct engine *engine)
-{
-	struct engine_event event = { .kind = EVENT_REFUSED, .result = RESULT_NONE };
-	char text[URL_MAX + STREAM_MAX + 128];
-
-	snprintf(text, sizeof(text),
-		 "%s: there is no stream %s: nobody has shared a queue of this name",
-		 engine->url, stream_name(engine));
-	event.text = text;
-	silence_ends(engine);
-	engine_tell(engine, &event, NULL, NULL);
-	open_later(engine, RETRY_REFUSED);
-}
-
 /* Whether a stream that was there before has been missing for some time. */
 static bool is_gone(struct engine *engine)
 {
@@ -302,8 +288,6 @@ static void missing(struct engine *engine)
 	else if (engine->created[0])
 		refuse(engine,
 		       "somebody has deleted the stream: restart kwq share on all machines");
-	else if (engine->options.only_existing)
-		refuse_none(engine);
 	else
 		create(engine);
 }

@@ -307,7 +307,11 @@ static void start(struct engine *engine, struct tail *tail)
  * Reads the numbers of a record from its reply subject: $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQ.
  * NUMBER.TIME.PENDING, or $JS.ACK.DOMAIN.ACCOUNT.STREAM... with one more part at the end.
  */
-static bool read_numbers(const char *subject, uint64_t *seq, uint64_t *number, uint64_t *pending)
+struct numbers {
+	uint64_t seq, number, time, pending;
+};
+
+static bool read_numbers(const char *subject, struct numbers *n)
 {
 	unsigned int dots = 0, skip;
 	int nr;
@@ -320,8 +324,9 @@ static bool read_numbers(const char *subject, uint64_t *seq, uint64_t *number, u
 		return false;
 	for (skip = dots == 8 ? 5 : 7; skip; skip--)
 		subject = strchr(subject, '.') + 1;
-	nr = sscanf(subject, "%" SCNu64 ".%" SCNu64 ".%*[^.].%" SCNu64, seq, number, pending);
-	return nr == 3;
+	nr = sscanf(subject, "%" SCNu64 ".%" SCNu64 ".%" SCNu64 ".%" SCNu64, &n->seq, &n->number,
+		    &n->time, &n->pending);
+	return nr == 4;
 }
 
 static uint64_t header_number(natsMsg *msg, const char *name, uint64_t missing)
@@ -360,40 +365,42 @@ static bool is_status(struct engine *engine, struct tail *tail, natsMsg *msg)
 }
 
 /* Owns @msg. */
-static void tell_entry(struct engine *engine, struct tail *tail, uint64_t seq, natsMsg *msg)
+static void tell_entry(struct engine *engine, struct tail *tail, const struct numbers *n,
+		       natsMsg *msg)
 {
 	struct engine_event event = {
-		.kind = EVENT_ENTRY, .id = tail->id, .seq = seq, .subject = natsMsg_GetSubject(msg),
+		.kind = EVENT_ENTRY, .id = tail->id, .seq = n->seq, .time = n->time,
+		.subject = natsMsg_GetSubject(msg),
 		.data = { natsMsg_GetData(msg), natsMsg_GetDataLength(msg) },
 	};
 
-	engine_note_seq(engine, seq);
+	engine_note_seq(engine, n->seq);
 	engine_tell(engine, &event, msg, NULL);
 }
 
 /* Owns @msg. */
 static void take(struct engine *engine, struct tail *tail, natsMsg *msg)
 {
-	uint64_t seq, number, pending;
+	struct numbers n;
 
 	is_heard(tail);
 	if (is_status(engine, tail, msg)) {
 		natsMsg_Destroy(msg);
 		return;
 	}
-	if (!read_numbers(natsMsg_GetReply(msg), &seq, &number, &pending) ||
-	    number != tail->number + 1 || seq < tail->next_seq) {
+	if (!read_numbers(natsMsg_GetReply(msg), &n) || n.number != tail->number + 1 ||
+	    n.seq < tail->next_seq) {
 		natsMsg_Destroy(msg);
 		again_later(engine, tail);
 		return;
 	}
-	tail->number = number;
-	tail->next_seq = seq + 1;
+	tail->number = n.number;
+	tail->next_seq = n.seq + 1;
 	tail->asked_at = tail->heard_at;
-	tell_entry(engine, tail, seq, msg);
-	if (seq >= tail->target)
+	tell_entry(engine, tail, &n, msg);
+	if (n.seq >= tail->target)
 		caught_up(engine, tail);
-	else if (!pending)
+	else if (!n.pending)
 		nothing_pending(engine, tail);
 }
 

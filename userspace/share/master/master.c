@@ -161,6 +161,8 @@ void master_message(struct master *master, const struct message *message, struct
 		ask_message(master, message);
 	else if (message->kind == MESSAGE_DONE)
 		done_message(master, message);
+	else if (message->kind == MESSAGE_REQUEST)
+		request_message(master, message);
 	go_on(master);
 }
 

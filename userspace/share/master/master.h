@@ -109,7 +109,7 @@ void master_heard(struct master *master, const char *machine, uint64_t seq, uint
  */
 void master_record(struct master *master, const struct record *record, struct instant now);
 
-/* A message of a machine: ASK or DONE. Others are ignored, and so are other epochs. */
+/* A message of a machine: ASK, DONE or REQUEST. Others are ignored, and so are other epochs. */
 void master_message(struct master *master, const struct message *message, struct instant now);
 
 /* The result of publish or erase. @seq: the sequence number of what was published. */

@@ -43,6 +43,7 @@ void peer_free(struct master *master, struct peer *peer)
 {
 	op_forget(master, &peer->op);
 	asks_free(master, peer);
+	requests_free(master, peer);
 	working_forget(peer);
 	HASH_DEL(master->peers, peer);
 	free(peer);
@@ -143,6 +144,7 @@ static void die(struct master *master, struct peer *peer)
 	peer->is_dead = true;
 	peer->clean_at = master->now.boot + master->options.clean;
 	asks_free(master, peer);
+	requests_free(master, peer);
 	working_book(master, peer);
 	take_back_all(master, peer);
 	look_for_promises(master);
@@ -237,8 +239,8 @@ static uint64_t bury_at(const struct master *master, const struct peer *peer)
 }
 
 /*
- * Compare and set: it fails if there is a heartbeat that this master has not received, or if somebody
- * has removed the last one, of which no tail tells. So what was read counts as received.
+ * Compare and set: it fails if there is a heartbeat that this master has not received, or if
+ * somebody has removed the last one, of which no tail tells. So what was read counts as received.
  */
 static void publish_burial(struct master *master, struct op *op)
 {

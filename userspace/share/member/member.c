@@ -247,6 +247,7 @@ static void obey(struct member *member, uint64_t epoch)
 	member->promised = 0;
 	member->outdated = 0;
 	keys_obey(member);
+	requests_obey(member);
 }
 
 /*
@@ -522,6 +523,7 @@ void member_tick(struct member *member, struct instant now)
 	lease_tick(member);
 	asks_refresh(member);
 	dones_tick(member);
+	requests_tick(member);
 	adds_tick(member);
 	election_tick(member);
 }
@@ -544,6 +546,7 @@ uint64_t member_next_due(const struct member *member)
 		next = earlier(next, member->dones->send_at);
 	if (member->late_adds)
 		next = earlier(next, member->late_adds->again_at);
+	next = earlier(next, requests_next_due(member));
 	return earlier(earlier(next, member->asks_at), election_next_due(member));
 }
 

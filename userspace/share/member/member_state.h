@@ -69,6 +69,18 @@ struct holding {
 };
 
 /*
+ * A request that is open has a number, and is repeated until a reply answers it.
+ *
+ * @epoch: of the master that it was sent to first, 0 for none
+ */
+struct member_request {
+	uint64_t id, number, send_at, epoch;
+	bool is_open, is_sure;
+	enum request_kind what;
+	struct key_hash hash;
+};
+
+/*
  * An add that is not in the stream yet.
  *
  * @prev, @next, @again_at: among those to begin again, if @is_late
@@ -141,6 +153,7 @@ struct member {
 	struct holding *holdings, *dones;
 	size_t nr_untaken, nr_ended, surprises;
 	bool some_came_back;
+	struct member_request requests[REQUESTS_MAX];
 
 	struct add *adds, *late_adds;
 	struct window window;
@@ -193,6 +206,18 @@ void dones_tick(struct member *member);
  * false if memory has run out.
  */
 bool keys_held(struct member *member, struct held **held, size_t *nr);
+
+/* Whether it may ask its master for something. */
+bool may_ask(const struct member *member);
+
+/* member_requests.c */
+
+void requests_tick(struct member *member);
+
+/* A new master: they are sent again. */
+void requests_obey(struct member *member);
+uint64_t requests_next_due(const struct member *member);
+void take_reply(struct member *member, const struct message *message);
 
 /* member_adds.c */
 

@@ -113,7 +113,21 @@ struct record {
 	size_t nr_held;
 };
 
-enum message_kind { MESSAGE_ASK, MESSAGE_GRANT, MESSAGE_DONE, MESSAGE_CONFIRM, MESSAGE_RECALL };
+enum message_kind {
+	MESSAGE_ASK, MESSAGE_GRANT, MESSAGE_DONE, MESSAGE_CONFIRM, MESSAGE_RECALL, MESSAGE_REQUEST,
+	MESSAGE_REPLY,
+};
+
+/* A person wants this of a key, on whichever machine. */
+enum request_kind {
+	REQUEST_REMOVE,		/* it is gone, and its job ends */
+	REQUEST_DROP,		/* a dead key is gone */
+	REQUEST_KICK,		/* a dead key is ready */
+	REQUEST_END_WAIT,	/* a waiting key is ready */
+};
+
+/* A machine has so many requests that are not answered, at most. */
+enum { REQUESTS_MAX = 64 };
 
 enum outcome {
 	OUTCOME_DONE,		/* and its count of requeues is 0 */
@@ -124,12 +138,16 @@ enum outcome {
 };
 
 /*
- * @machine: ASK, DONE: the sender
- * @slot, @number: ASK, GRANT: which ask of the machine this is or answers
+ * @machine: ASK, DONE, REQUEST: the sender
+ * @slot, @number: ASK, GRANT, REQUEST, REPLY: which ask or request of the machine this is or
+ *	answers
  * @is_hungry: ASK: a worker sleeps there
  * @untaken: ASK, DONE: how many keys the machine holds that no worker has taken
  * @work: GRANT; DONE: the same work with its new counts, if the outcome is RETRY, REMEMBERED or
  *	DEAD, and with a note only if that is a new one
+ * @revokes: RECALL: also from a worker, whose job ends
+ * @request: REQUEST
+ * @was: REPLY: what the key was, KWQ_WAS_* bits; 0 if it was not there, or not so
  */
 struct message {
 	enum message_kind kind;
@@ -145,6 +163,9 @@ struct message {
 	struct work work;
 	enum outcome outcome;
 	uint64_t due;
+	bool revokes;
+	enum request_kind request;
+	uint32_t was;
 };
 
 /* ---- Names ---------------------------------------------------------------- */

@@ -414,7 +414,8 @@ static void receive(struct sim *sim, struct event *event)
 {
 	struct message *message = event->message;
 	struct machine *machine = event->machine;
-	bool to_master = message->kind == MESSAGE_ASK || message->kind == MESSAGE_DONE;
+	bool to_master = message->kind == MESSAGE_ASK || message->kind == MESSAGE_DONE ||
+			 message->kind == MESSAGE_REQUEST;
 
 	if (machine->no_receive > sim->now)
 		return;
