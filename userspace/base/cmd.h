@@ -220,8 +220,11 @@ void must_have_leases(const struct kwq *q, const char *queue);
 /* Complains and ends the program if the queue's module cannot list items. */
 void must_list_items(const struct kwq *q, const char *queue);
 
-/* Ends the program, after a message, if dead keys are not in the queue, but in the engine. */
-void must_have_dead_keys(const struct kwq *q, const char *queue);
+/*
+ * The command is about the keys of all machines: reaches kwq share, if the queue is a shared one.
+ * Returns whether it is. Ends the program, after a message, if kwq share does not run here.
+ */
+bool must_reach_all(const struct kwq *q, const char *queue);
 
 bool queue_is_fd(const char *argument);
 

@@ -342,9 +342,8 @@ share_watchdog() {
 share_stops() {
 	local UNIT=kwq-share@shared
 
-	as member kwq add --sync shared three && systemctl stop "$UNIT" &&
+	as member kwq add --sync shared three && same "$(as member kwq keys shared)" three && systemctl stop "$UNIT" &&
 		same "$(of_unit Result)" success &&
-		same "$(kwq share --nats nats://127.0.0.1:14222 --list -H shared | awk '{ print $NF }')" three &&
 		kwq rm --force shared shared.outbox && systemctl stop nats-test
 }
 

@@ -11,10 +11,16 @@
 
 #include <kwq.h>
 
+/*
+ * @all: the items of a shared queue on all machines, if shared_attach() was called for it; they end
+ *	at @all_end
+ */
 struct item_list {
 	struct kwq *q;
+	const char *all, *all_end;
 	struct kwq_list_items_args page;
 	bool begun;
+	bool here;
 	unsigned int nr, next;	/* of the page: fetched, and returned so far */
 	size_t at;		/* offset of the next key in @keys */
 	struct kwq_listed entries[256];
@@ -22,11 +28,17 @@ struct item_list {
 	char keys[2 * KWQ_VALUE_MAX];
 };
 
-/* Lists the items that have one of @states, KWQ_IS_* bits. */
+/*
+ * Lists the items that have one of @states, KWQ_IS_* bits: of a shared queue that shared_attach()
+ * was called for, those of all machines.
+ */
 void item_list_begin(struct item_list *list, struct kwq *q, uint32_t states);
 
 /* Lists the values or the notes or both, too: @flags has KWQ_LIST_VALUES and KWQ_LIST_NOTES. */
 void item_list_with(struct item_list *list, uint32_t flags);
+
+/* The same, but only what this machine has. */
+void item_list_begin_here(struct item_list *list, struct kwq *q, uint32_t states);
 
 /* Lists only the item of this key, which must stay valid until the end of the list. */
 void item_list_only(struct item_list *list, const char *key, size_t len);

@@ -6,6 +6,7 @@
 #include "base/cmd.h"
 #include "base/duration.h"
 #include "base/escape.h"
+#include "shared.h"
 
 /* In the order in which they are printed. */
 static const struct state {
@@ -110,7 +111,9 @@ void item_print_row(const struct kwq_listed *item, const char *key)
 		printf(" %5u", item->value_len);
 	else
 		printf(" %5s", "-");
-	if (item->pid)
+	if (item->pid < 0)
+		printf(" %7s", shared_machine_name(item->pid));
+	else if (item->pid)
 		printf(" %7d", item->pid);
 	else
 		printf(" %7s", "-");
@@ -164,7 +167,10 @@ void item_print_json(const struct kwq_listed *item, const char *key, uint32_t wi
 		printf(",\"next_priority\":%d", item->next_priority);
 	if (item->state & KWQ_IS_PROCESSING) {
 		json_time("processing_for", item->processing_for);
-		printf(",\"pid\":%d", item->pid);
+		if (item->pid < 0)
+			printf(",\"machine\":\"%s\"", shared_machine_name(item->pid));
+		else
+			printf(",\"pid\":%d", item->pid);
 		if (item->lease_left)
 			json_time("lease_left", item->lease_left);
 	}

@@ -81,7 +81,7 @@ static bool same_record(const struct record *a, const struct record *b)
 	       a->through == b->through && a->valued == b->valued && a->noted == b->noted &&
 	       a->state == b->state &&
 	       same_machine(a->machine, b->machine) && a->is_dead == b->is_dead &&
-	       a->clashes == b->clashes && a->epoch == b->epoch && same_held(a, b);
+	       a->epoch == b->epoch && same_held(a, b);
 }
 
 static bool same_message(const struct message *a, const struct message *b)
@@ -90,7 +90,8 @@ static bool same_message(const struct message *a, const struct message *b)
 	       a->slot == b->slot && a->number == b->number && a->is_hungry == b->is_hungry &&
 	       a->untaken == b->untaken && !memcmp(&a->hash, &b->hash, HASH_LEN) &&
 	       same_token(a->token, b->token) && same_versions(a->versions, b->versions) &&
-	       same_work(&a->work, &b->work) && a->outcome == b->outcome && a->due == b->due;
+	       same_work(&a->work, &b->work) && a->outcome == b->outcome && a->due == b->due &&
+	       a->revokes == b->revokes && a->request == b->request && a->was == b->was;
 }
 
 /* The payload in memory of just its length, so that a sanitizer sees each byte too many. */
@@ -203,7 +204,7 @@ static void test_records(void)
 		} },
 		{ "a join", { .kind = RECORD_JOIN, .machine = "host *>.", .ttl = 12 } },
 		{ "a burial", {
-			.kind = RECORD_BEAT, .machine = "m", .is_dead = true, .clashes = true,
+			.kind = RECORD_BEAT, .machine = "m", .is_dead = true,
 			.epoch = epoch_of(RECORD_ELECTIONS_MAX, 6),
 		} },
 	};
@@ -306,6 +307,18 @@ static void test_messages(void)
 		{ "a recall", {
 			.kind = MESSAGE_RECALL, .epoch = 1, .hash = hash, .token = token,
 		} },
+		{ "a recall from a worker", {
+			.kind = MESSAGE_RECALL, .epoch = 1, .hash = hash, .token = token,
+			.revokes = true,
+		} },
+		{ "a request", {
+			.kind = MESSAGE_REQUEST, .epoch = 1, .machine = "m",
+			.slot = REQUESTS_MAX - 1, .number = 2, .hash = hash, .request = REQUEST_END_WAIT,
+		} },
+		{ "a reply", {
+			.kind = MESSAGE_REPLY, .epoch = 1, .slot = 1, .number = 2,
+			.was = KWQ_WAS_DEAD,
+		} },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
@@ -400,7 +413,7 @@ static void test_missing(void)
 		{ "vkts", { .kind = RECORD_RETRY, .work = full, .valued = 6 } },
 		{ "vme", { .kind = RECORD_EPOCH, .machine = "m" } },
 		{ "vmr", { .kind = RECORD_JOIN, .machine = "m", .ttl = 1 } },
-		{ "vme", { .kind = RECORD_BEAT, .machine = "m", .is_dead = true, .clashes = true,
+		{ "vme", { .kind = RECORD_BEAT, .machine = "m", .is_dead = true,
 			   .held = &held, .nr_held = 1 } },
 	};
 	const struct {
@@ -413,7 +426,9 @@ static void test_missing(void)
 		{ "vktmeicuz", { .kind = MESSAGE_DONE, .machine = "m", .work = full,
 				 .untaken = 1 } },
 		{ "veihc", { .kind = MESSAGE_CONFIRM } },
-		{ "veihc", { .kind = MESSAGE_RECALL } },
+		{ "veihc", { .kind = MESSAGE_RECALL, .revokes = true } },
+		{ "vmeionhr", { .kind = MESSAGE_REQUEST, .machine = "m" } },
+		{ "veionw", { .kind = MESSAGE_REPLY } },
 	};
 	char subject[SUBJECT_MAX], what[32];
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 # shellcheck shell=bash source-path=SCRIPTDIR disable=SC2317
 #
-# kwq share without a kernel: its arguments; --list with a real nats-server; and --metrics, on a fake kernel
-# (fake-kernel.c). $NATS_SERVER names another nats-server than the one in PATH.
+# kwq share without a kernel: its arguments; and on a fake one (fake-kernel.c), with a real nats-server, the lists that commands
+# ask it for, and --metrics. $NATS_SERVER names another nats-server than the one in PATH.
 . ./tap.sh
 
 # exits STATUS TEXT COMMAND...: the command ends with this status, and its standard error contains TEXT.
@@ -60,7 +60,6 @@ wrong '"b" is one argument too many' --nats $URL a b
 wrong '--nats URL is missing: the servers of NATS, as nats://HOST' a
 wrong '--nats URL is missing' --nats , a
 wrong '--nats: at most 32 servers' --nats "$(printf 'nats://n%d,' {1..33})" a
-wrong '--nats URL is missing' --list a
 for url in n1 n1:4222 http://n1 nats:n1 NATS://n1 nats:// nats://:4222 nats://n1:x nats://n1:0 nats://n1:65536 nats://n1:1x tls://n1/x \
 	'nats://[::1' 'nats://[::1]x'; do
 	wrong "--nats $url: must be nats://HOST[:PORT], or tls://HOST[:PORT] for TLS" --nats "nats://n1,$url" a
@@ -71,7 +70,10 @@ NAMES='this cannot be the name of a shared queue: a name has 1 to 248 bytes, and
 wrong "a/b: $NAMES" --nats $URL a/b
 wrong ": $NAMES" --nats $URL ''
 wrong "$(printf '%0249d' 0): $NAMES" --nats $URL "$(printf '%0249d' 0)"
-ok "a name of 248 bytes is one" exits 1 ': Connection refused' "$KWQ" share --nats $URL --list "$(printf '%0248d' 0)"
+ok "a name of 248 bytes is one" exits 6 'no /dev/kwq' env -u KWQ_TEST_QUEUES "$O/test/share/kwq-share" --nats $URL "$(printf '%0248d' 0)"
+for url in "nats://me:p%40ss@127.0.0.1:1/" tls://127.0.0.1:1 'nats://[::1]:1'; do
+	ok "a URL that is good: $url" exits 6 'no /dev/kwq' env -u KWQ_TEST_QUEUES "$O/test/share/kwq-share" --nats "$url" a
+done
 wrong '--replicas 0: must be from 1 to 5' --replicas 0
 wrong '--replicas 6: must be from 1 to 5' --replicas 6
 wrong '--replicas x: not a number' --replicas x
@@ -96,52 +98,66 @@ wrong '--max-bytes x: not a number' --max-bytes x
 wrong '--lease soon: must be a duration' --lease soon
 wrong '--group-limit x: not a number' --group-limit x
 wrong '--aging soon: must be a duration' --aging soon
-wrong '--dead, --json and --no-headings need --list' --nats $URL --dead a
-wrong '--dead, --json and --no-headings need --list' --nats $URL --json a
-wrong '--dead, --json and --no-headings need --list' --nats $URL -H a
-wrong '--json and --no-headings cannot be combined' --nats $URL --list --json -H a
-for option in --replicas=3 --ttl=3s --host=h --prefetch=3 --stop-timeout=3s --no-master --stream-bytes=3 --metrics=m \
-	--mode=700 --max-items=3 --max-bytes=3 --lease=3s --group-limit=3 --aging=3s --sync --dead-after=3 --verbose; do
-	wrong "--list and ${option%%=*} cannot be combined" --nats $URL --list $option a
-done
 for option in ca creds nkey user-file token-file; do
 	ok "--$option names no file" exits 1 "kwq: share: --$option /nope: No such file or directory" \
 		"$KWQ" share --nats $URL --$option /nope a
 done
 for option in ca creds; do
-	ok "--$option names a folder, and a list is asked for" exits 1 "kwq: share: --$option /tmp: Is a directory" \
-		"$KWQ" share --nats $URL --$option /tmp --list a
+	ok "--$option names a folder" exits 1 "kwq: share: --$option /tmp: Is a directory" \
+		"$KWQ" share --nats $URL --$option /tmp a
 done
 ok "--cert names no file" exits 1 "kwq: share: --cert /nope: No such file or directory" \
 	"$KWQ" share --nats $URL --cert /nope --key "$KWQ" a
 ok "--key names none" exits 1 "kwq: share: --key /nope: No such file or directory" \
 	"$KWQ" share --nats $URL --cert "$KWQ" --key /nope a
-for url in "nats://me:p%40ss@127.0.0.1:1/" tls://127.0.0.1:1 'nats://[::1]:1'; do
-	ok "a URL that is good: $url" exits 1 ': Connection refused' "$KWQ" share --nats "$url" --list a
-done
-ok "a server that does not answer" exits 1 "kwq: share: $URL: Connection refused" "$KWQ" share --nats $URL --list a
-ok "none of several" exits 1 '127.0.0.1:2: Connection refused' \
-	"$KWQ" share --nats nats://127.0.0.1:2,$URL --list a
 ok "no module" exits 6 'a: no /dev/kwq' env -u KWQ_TEST_QUEUES "$O/test/share/kwq-share" --nats $URL a
+
+# ---- The queues ----
+
+export KWQ_TEST_QUEUES=$WORK/queues
+# flags NAME...: the sum of some KWQ_CREATE_* bits
+flags() {
+	local name sum=0
+
+	for name in "$@"; do
+		sum=$((sum | 1 << $(sed -n "s/^#define KWQ_CREATE_$name\t.*<< \([0-9]*\)).*/\1/p" "$SRC/../uapi/linux/kwq.h")))
+	done
+	echo $sum
+}
+# Commands find kwq share by the id of the queue, and other tests run at the same time.
+printf '%s\n' "jobs clockid=7 id=$(($$ * 10 + 1)) create_flags=$(flags VALUES GROUPS CHANGES OUTBOX)" \
+	"jobs.outbox clockid=7 id=2 create_flags=$(flags VALUES GROUPS CHANGES)" \
+	"kept create_flags=$(flags CHANGES)" \
+	"mail clockid=7 id=$(($$ * 10 + 2)) create_flags=$(flags VALUES GROUPS CHANGES OUTBOX)" \
+	"mail.outbox clockid=7 id=4 create_flags=$(flags VALUES GROUPS CHANGES)" 'plain clockid=7' \
+	"silent clockid=7 id=$(($$ * 10 + 3)) create_flags=$(flags VALUES GROUPS CHANGES OUTBOX)" \
+	"silent.outbox clockid=7 id=5 create_flags=$(flags VALUES GROUPS CHANGES)" \
+	"slow clockid=1 create_flags=$(flags OUTBOX CHANGES)" \
+	"still clockid=7 create_flags=$(flags OUTBOX)" "theirs uid=4711 clockid=7 create_flags=$(flags VALUES GROUPS CHANGES OUTBOX)" \
+	"tricked.outbox uid=4711 clockid=7 create_flags=$(flags VALUES GROUPS CHANGES)" >"$KWQ_TEST_QUEUES"
+FAKE=$O/test/share/kwq-share
+COMMAND=$O/test/kwq-fake
 
 # ---- A majority of the servers is away ----
 
 # The list gives up when nothing came for 15 seconds. The other tests run meanwhile.
-trap 'kill "$silent_server"; rm -rf "$WORK"' EXIT
-exec {silent}< <(exec python3 ./silent_nats.py kwq-mail 'kwq.mail.>' 2>"$WORK/silent.log")
+trap 'kill "$silent_server" "$silent_share"; rm -rf "$WORK"' EXIT
+exec {silent}< <(exec python3 ./silent_nats.py kwq-silent 'kwq.silent.>' 2>"$WORK/silent.log")
 silent_server=$!
 IFS= read -r -u "$silent" silent_port
+KWQ_TEST_PASSED=silent "$FAKE" --nats "nats://127.0.0.1:$silent_port" silent >"$WORK/silent-share" 2>&1 &
+silent_share=$!
 (
-	"$KWQ" share --list --nats "nats://127.0.0.1:$silent_port" mail >"$WORK/silent-list" 2>&1
-	echo "status $?" >>"$WORK/silent-list"
+	until "$COMMAND" keys silent 2>&1 >/dev/null | tee "$WORK/silent-list" | grep -qv 'does not run here'; do
+		sleep 0.1
+	done
 ) &
 list_of_silent=$!
 # To be called when the other tests have ended.
 check_silent() {
 	wait "$list_of_silent"
 	same "a list without a majority ends" "$(cat "$WORK/silent-list")" \
-		"kwq: share: nats://127.0.0.1:$silent_port: JetStream does not answer: is a majority of the servers up?
-status 1"
+		"kwq: keys: silent: nobody has answered in time: are the servers up, and is there a master? It may be done still"
 }
 
 # ---- Keys in the engine ----
@@ -186,90 +202,85 @@ wait_for() {
 
 mkdir "$WORK/ports"
 start_server
-trap 'kill "$server" "$silent_server" ${share:+"$share"} ${http:+"$http"} ${prometheus:+"$prometheus"} 2>/dev/null; wait; rm -rf "$WORK"' EXIT
+trap 'kill "$server" "$silent_server" "$silent_share" ${keys:+"$keys"} ${share:+"$share"} ${http:+"$http"} ${prometheus:+"$prometheus"} 2>/dev/null; wait; rm -rf "$WORK"' EXIT
 
-share() {
-	"$KWQ" share --nats "$URL" "$@"
-}
-ok "a queue that nobody has shared" exits 3 'there is no stream kwq-mail: nobody has shared a queue of this name' \
-	share --list mail
-ok "the list did not make it" exits 3 'there is no stream kwq-mail' share --list mail
-
+ok "nobody shares it here" exits 1 'kwq: keys: mail: this queue is shared, and its keys are reached by kwq share, which does not run here (systemctl start kwq-share@mail)' \
+	"$COMMAND" keys mail
 ok "records" "$O/test/write-records" "$URL" mail keys
+# serve QUEUE: kwq share, for which the handles of commands are those of this queue.
+serve() {
+	KWQ_TEST_PASSED=$1 "$FAKE" --nats "$URL" mail >"$WORK/keys-share" 2>&1 &
+	keys=$!
+}
+is_refused() {
+	exits 1 'kwq: keys: mail: this needs another right to the queue' "$COMMAND" keys mail >/dev/null
+}
+serve jobs
+ok "U9: a handle of another queue" wait_for is_refused
+kill "$keys"
+wait "$keys"
+serve mail
+can_list() {
+	"$COMMAND" keys mail >"$WORK/out" 2>"$WORK/err"
+}
+wait_for can_list
 # Times are whole hours, less what has passed since.
-same "all keys, each in a line" "$(share --list mail | sed -E 's/ +( [0-9]+)\.[0-9]+s /\1 /')" \
-	'STATE                 PRIO         LEFT REQUEUES GROUP    KEY
-pending                  5            -        0 red      new
-pending                  0            -        0 -        overdue
-pending+waiting          0 3599        0 -        owed
-retry                    0 7199        3 -        again
-pending                  0            -        0 -        now again
-dead                     0            -       25 -        given\tup
-dead                     0            -       25 -        \xff
-pending                  0            -       25 -        revived
-waiting+dead             0 3599       25 -        dead, added
-remembered               0            -        2 -        known
-pending                  0            -        2 -        known and new
-pending+waiting+retry    7 1799        1 red      both
-waiting                  0 3599        0 -        delayed
-pending+waiting         -3 3599        0 -        low, delayed
-waiting                  4 10799        0 new      later'
-same "--no-headings" "$(share --list -H mail | sed '1!d; s/.* //')" new
-same "--dead: the dead ones" "$(share --list --dead -H mail | awk '/^[^ ]/ { print $1, $4 }')" 'dead 25
-dead 25
-waiting+dead 25'
-same "--dead: and why" "$(share --list --dead -H mail | sed -n '2,3p; 4s/ .*//p')" '        exit status 1
+same "N9: all keys, in the order of their states" "$("$COMMAND" keys -l mail | sed -E 's/ +[0-9]+\.[0-9]+s/ T/g')" 'STATE              PRIO          AGE         LEFT REQUEUES LOST VALUE     PID TOKEN GROUP    KEY
+ready+waiting         7 T T        1    0     -       -     - red      both
+ready                 5 T            -        0    0     -       -     - red      new
+ready                 0 T            -        0    0     -       -     - -        overdue
+ready+waiting         0 T T        0    0     -       -     - -        owed
+ready                 0 T            -        0    0     -       -     - -        now again
+ready                 0 T            -       25    0     -       -     - -        revived
+ready                 0 T            -        2    0     -       -     - -        known and new
+ready+waiting        -3 T T        0    0     -       -     - -        low, delayed
+waiting+dead          0 T T       25    0     -       -     - -        dead, added
+waiting               0 T T        0    0     -       -     - -        delayed
+waiting               0 T T        3    0     -       -     - -        again
+waiting               4 T T        0    0     -       -     - new      later
+dead                  0 T            -       25    0     -       -     - -        given\tup
+        exit status 1
         no\tspace
-dead'
-share --list --json mail >"$WORK/json"
-same "--json: one object for each key" "$(wc -l <"$WORK/json")" 15
-same "--json: a key with all members" "$(sed -n 's/"due_in_ns":[0-9]*/"due_in_ns":0/; $p' "$WORK/json")" \
-	'{"states":["waiting"],"priority":4,"requeues":0,"due_in_ns":0,"key":"later","group":"new"}'
-same "--json: a key that is not UTF-8, and no time" "$(sed -n 7p "$WORK/json")" \
-	'{"states":["dead"],"priority":0,"requeues":25,"key":"\ufffd","key_hex":"ff"}'
-same "--json: why a key is dead" "$(sed -n 6p "$WORK/json")" \
-	'{"states":["dead"],"priority":0,"requeues":25,"key":"given\u0009up","note":"exit status 1\u000ano\u0009space\u000a"}'
-same "--json: several states" "$(sed -n 12p "$WORK/json" | sed 's/,"priority.*//')" '{"states":["pending","waiting","retry"]'
-same "--json --dead" "$(share --list --json --dead mail | grep -c '"dead"')" 3
+dead                  0 T            -       25    0     -       -     - -        \xff'
+same "N9: --dead: the dead ones" "$("$COMMAND" keys --dead mail)" 'given\tup
+\xff
+dead, added'
+same "N9: --dead: and why" "$("$COMMAND" keys --dead -lH mail | sed -n '2,3p')" '        exit status 1
+        no\tspace'
+same "N9: one key" "$("$COMMAND" keys -k new --json mail | sed 's/"dirty_for_ns":[0-9]*/"dirty_for_ns":0/')" \
+	'{"states":["ready"],"priority":5,"requeues":0,"abandoned":0,"dirty_for_ns":0,"key":"new","group":"red"}'
+same "N9: its note" "$("$COMMAND" keys -k 'given	up' --note mail | head -n 1)" 'exit status 1'
+ok "a key that is not there" exits 1 'kwq: keys: mail: the queue has no such key' "$COMMAND" keys -k nobody mail
+"$COMMAND" keys --json mail >"$WORK/json"
+same "--json: a key that is not UTF-8" "$(grep -c '"key":"\\ufffd","key_hex":"ff"' "$WORK/json")" 1
 if python3 -c 'import jsonschema' 2>/dev/null; then
-	sed 's/^/share	/' "$WORK/json" >"$WORK/lines"
+	sed 's/^/keys	/' "$WORK/json" >"$WORK/lines"
 	ok "--json: as the schema says" python3 ./json_schema.py check "$SRC/packaging/kwq.schema.json" "$WORK/lines"
 else
 	skip "--json: as the schema says" "there is no python3-jsonschema"
 fi
-list_to_full() {
-	share --list mail >/dev/full
-}
-ok "output that cannot be written" exits 1 'standard output: No space left on device' list_to_full
-
-ok "a damaged record" "$O/test/write-records" "$URL" mail damaged
-ok "is told of" exits 1 'is damaged: nobody can tell what it was' share --list -H mail
-same "and the others are listed" "$(wc -l <"$WORK/out")" 15
-ok "a record of a newer version" "$O/test/write-records" "$URL" mail newer
-ok "is told of, too" exits 1 'is of a newer kwq share, and is skipped here: install that one here, too' share --list mail
-
-ok "a queue of another name is another one" exits 3 'there is no stream kwq-ma=20il' share --list 'ma il'
-touch "$WORK/empty"
-ok "credentials that are wrong" exits 1 'the first line is empty' share --user-file "$WORK/empty" --list mail
+ok "N9: a dead key is kicked" exits 0 '' "$COMMAND" kick --dead mail 'given	up'
+same "N9: and is ready" "$("$COMMAND" keys -k 'given	up' --json mail | grep -o '"states":[^]]*].*"requeues":[0-9]*')" \
+	'"states":["ready"],"priority":0,"requeues":0'
+ok "N9: a key that is ready is not dead" exits 1 'not dead' "$COMMAND" kick --dead mail new
+ok "N9: a wait is ended" exits 0 '' "$COMMAND" kick --waiting mail delayed
+same "N9: its key is ready" "$("$COMMAND" keys -k delayed --json mail | grep -o '"states":[^]]*]')" '"states":["ready"]'
+ok "N9: a ready key is cancelled" exits 0 '' "$COMMAND" cancel mail new
+ok "N9: it is gone" exits 1 'no such key' "$COMMAND" cancel mail new
+ok "N9: so is a key that waits" exits 0 '' "$COMMAND" cancel mail again
+ok "N9: a dead key has a status of its own" exits 8 '' "$COMMAND" cancel mail "$(printf '\377')"
+ok "N9: a key that is only remembered is not in the queue" exits 1 'no such key' "$COMMAND" cancel mail known
+ok "a job goes on nowhere" exits 1 'a key of it is cancelled with its job' "$COMMAND" cancel --leave-jobs mail both
+ok "N9: all keys of a group" exits 0 '' "$COMMAND" cancel --all --group red mail
+same "N9: are gone" "$("$COMMAND" keys --json mail | grep -c '"group":"red"')" 0
+ok "N9: all of them, of which one was dead" exits 8 '' "$COMMAND" cancel --all mail
+same "N9: none is left" "$("$COMMAND" keys mail)" ''
+kill "$keys"
+wait "$keys"
+keys=
 
 # ---- The file for Prometheus ----
 
-export KWQ_TEST_QUEUES=$WORK/queues
-# flags NAME...: the sum of some KWQ_CREATE_* bits
-flags() {
-	local name sum=0
-
-	for name in "$@"; do
-		sum=$((sum | 1 << $(sed -n "s/^#define KWQ_CREATE_$name\t.*<< \([0-9]*\)).*/\1/p" "$SRC/../uapi/linux/kwq.h")))
-	done
-	echo $sum
-}
-printf '%s\n' "jobs clockid=7 id=1 create_flags=$(flags VALUES GROUPS CHANGES OUTBOX)" \
-	"jobs.outbox clockid=7 id=2 create_flags=$(flags VALUES GROUPS CHANGES)" \
-	"kept create_flags=$(flags CHANGES)" 'plain clockid=7' "slow clockid=1 create_flags=$(flags OUTBOX CHANGES)" \
-	"still clockid=7 create_flags=$(flags OUTBOX)" "theirs uid=4711 clockid=7 create_flags=$(flags VALUES GROUPS CHANGES OUTBOX)" \
-	"tricked.outbox uid=4711 clockid=7 create_flags=$(flags VALUES GROUPS CHANGES)" >"$KWQ_TEST_QUEUES"
-FAKE=$O/test/share/kwq-share
 METRICS=$WORK/jobs.prom
 ok "a queue that exists and is not shared" exits 1 \
 	'plain: this queue exists and is not shared: stop its programs, then kwq save it, kwq rm --force it, and kwq load it into plain.outbox when that is there' \
@@ -297,7 +308,11 @@ ok "kwq save --all" "$O/test/kwq-fake" save --all -v "$WORK/saved"
 same "leaves out the queue, and saves its outbox" "$(cat "$WORK/said")" 'jobs: left to its manager
 jobs.outbox: 0 saved
 kept: 0 saved
+mail: left to its manager
+mail.outbox: 0 saved
 plain: 0 saved
+silent: left to its manager
+silent.outbox: 0 saved
 slow: left to its manager
 still: left to its manager
 theirs: left to its manager

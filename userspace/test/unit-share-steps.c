@@ -26,12 +26,14 @@ enum { MOST_SAID = 200, MOST_HELD = 4, TEXT = 32 };
 /* ---- What a core orders ---------------------------------------------------- */
 
 enum what {
-	SEND, PUBLISH, ERASE, READ, READ_JOIN, DEPOSED, RENEW, BLIND,
-	FOLLOW, LEASE, LOST, START, BACK, CONFIRMED, ADDED, ELECTED, LEFT,
+	SEND, PUBLISH, ERASE, READ, READ_JOIN, DEPOSED, RENEW,
+	FOLLOW, LEASE, LOST, START, BACK, REVOKE, CONFIRMED, REPLIED, ADDED, ELECTED, LEFT,
 };
 
 /*
- * @number: PUBLISH: what is expected; ERASE: the sequence number; LEASE: its end; ADDED: the add
+ * @number: PUBLISH: what is expected; ERASE: the sequence number; LEASE: its end; ADDED: the add;
+ *	REPLIED: what the key was
+ * @op: REPLIED: whether that is sure
  * @to, @value, @note: of the record or the message
  */
 struct said {
@@ -198,12 +200,6 @@ static void master_renew(void *arg)
 	say(RENEW);
 }
 
-static void master_blind(void *arg)
-{
-	(void)arg;
-	say(BLIND);
-}
-
 static const struct master_ops master_ops = {
 	.send = master_send,
 	.publish = say_publish,
@@ -212,7 +208,6 @@ static const struct master_ops master_ops = {
 	.read_beat = master_reads_beat,
 	.deposed = master_deposed,
 	.renew = master_renew,
-	.blind = master_blind,
 };
 
 static void begin_master_with(uint64_t epoch, uint64_t elected, struct window window)
@@ -1552,6 +1547,24 @@ static void member_takes_back(void *arg, const struct key_hash *hash, struct tok
 	one->message.token = token;
 }
 
+static void member_revokes(void *arg, const struct key_hash *hash, struct token token)
+{
+	(void)arg;
+	(void)hash;
+	(void)token;
+	say(REVOKE);
+}
+
+static void member_has_reply(void *arg, uint64_t request, uint32_t was, bool is_sure)
+{
+	struct said *one = say(REPLIED);
+
+	(void)arg;
+	(void)request;
+	one->number = was;
+	one->op = is_sure;
+}
+
 static void member_is_confirmed(void *arg, const struct key_hash *hash)
 {
 	(void)arg;
@@ -1587,6 +1600,8 @@ static const struct member_ops member_ops = {
 	.lease_lost = member_loses_lease,
 	.start = member_starts,
 	.take_back = member_takes_back,
+	.revoke = member_revokes,
+	.replied = member_has_reply,
 	.confirmed = member_is_confirmed,
 	.added = member_has_added,
 	.elected = member_is_elected,
@@ -1918,65 +1933,6 @@ static void test_election(void)
 	end_member();
 }
 
-/* The copy of the stream that a tail reads may lack an election. */
-static void test_lost_in_a_copy(void)
-{
-	const struct record elected = {
-		.kind = RECORD_EPOCH, .seq = 4, .machine = "b", .epoch = 2,
-	};
-
-	begin_working();
-	forget();
-	reads(RECORD_BEAT, "b", 2, 5);
-	passes(REPEAT - 1);
-	ok(!count(READ), "another machine obeys an epoch whose election did not come yet");
-	passes(1);
-	is_number(count(READ), 1, "if it does not come, the election is read");
-	member_result(member, last(READ)->op, OP_UNKNOWN, 0, now);
-	forget();
-	passes(3 * SECOND);
-	is_number(count(READ), 1, "again, if that fails");
-	member_read(member, last(READ)->op, OP_OK, &elected, now);
-	ok(last_record(RECORD_BEAT) && last_record(RECORD_BEAT)->record.epoch == 2,
-	   "N3: this machine promises, too");
-	forget();
-	passes(3 * SECOND);
-	ok(!count(READ), "and reads no more");
-	end_member();
-}
-
-static void passes_its_election(bool is_replaced)
-{
-	struct record own = { .kind = RECORD_EPOCH, .seq = 3, .machine = "a", .epoch = 1 };
-
-	begin_master(1, 3);
-	joins("a", 1);
-	joins("b", 2);
-	ok(!count(READ), "a master has not come to its election yet");
-	promises("a", 1, 4, NULL);
-	is_number(count(READ), 1, "it has passed it, and reads what there is");
-	gets(READ, OP_UNKNOWN, 0);
-	forget();
-	tick(REPEAT);
-	is_number(count(READ), 1, "again, if that fails");
-	promises("b", 1, 5, NULL);
-	is_number(count(READ), 1, "and once at a time");
-	own.epoch += is_replaced;
-	master_read(master, last(READ)->op, OP_OK, &own, now);
-	ok(count(is_replaced ? DEPOSED : BLIND) == 1 && count(BLIND) == !is_replaced,
-	   is_replaced ? "it was replaced" : "N1: so that copy of the stream has lost records");
-	has_add(6, "x");
-	asks("a", 0);
-	ok(!last_message(MESSAGE_GRANT, "a"), "it grants nothing");
-	end_master();
-}
-
-static void test_blind_master(void)
-{
-	passes_its_election(false);
-	passes_its_election(true);
-}
-
 /* A candidate is elected, and its tail does not tell of that. */
 static void test_elected_without_notice(void)
 {
@@ -2008,64 +1964,187 @@ static void test_elected_without_notice(void)
 	end_member();
 }
 
-/* The engine has stored two elections with one count. */
-static void test_clash_of_a_machine(void)
+/* N9: a person wants something of the key. */
+static void wants(const char *machine, uint64_t number, enum request_kind what)
 {
-	const uint64_t first = epoch_of(1, 1), second = epoch_of(1, 5);
-
-	begin_member();
-	member_gets(PUBLISH, OP_OK, 2);
-	reads(RECORD_EPOCH, "m", first, 1);
-	reads(RECORD_JOIN, "a", 0, 2);
-	member_gets(PUBLISH, OP_OK, 3);
-	ok(last_record(RECORD_BEAT)->record.epoch == first &&
-	   !last_record(RECORD_BEAT)->record.clashes, "a promise");
-	reads(RECORD_EPOCH, "n", second, 5);
-	ok(last_record(RECORD_BEAT)->record.epoch == second &&
-	   last_record(RECORD_BEAT)->record.clashes, "N3: that to the later one tells of the clash");
-	reads(RECORD_EPOCH, "n", epoch_of(2, 7), 7);
-	ok(!last_record(RECORD_BEAT)->record.clashes, "that to the next one does not");
-	reads(RECORD_BEAT, "b", epoch_of(2, 6), 8);
-	passes(3 * SECOND);
-	ok(last_record(RECORD_BEAT)->record.clashes, "another machine obeys one that did not come");
-	passes(TTL);
-	ok(last_record(RECORD_BEAT)->record.is_dead && last_record(RECORD_BEAT)->record.clashes &&
-	   last_record(RECORD_BEAT)->record.epoch == epoch_of(2, 7),
-	   "a machine that gives up its name tells, too");
-	end_member();
-}
-
-static void hears(const char *machine, uint64_t epoch, bool clashes)
-{
-	const struct record record = {
-		.kind = RECORD_BEAT, .seq = 20, .machine = machine, .epoch = epoch,
-		.clashes = clashes,
+	const struct message message = {
+		.kind = MESSAGE_REQUEST, .epoch = master_status(master).epoch, .machine = machine,
+		.number = number, .hash = key, .request = what,
 	};
 
-	master_record(master, &record, now);
+	master_message(master, &message, now);
 }
 
-static void clashes_with(const char *machine, uint64_t epoch, bool clashes, bool wanted)
+/* The record of this kind was read: version @seq, or none if that is 0. */
+static void is_read(enum record_kind kind, uint64_t seq, enum retry_state state, uint64_t due)
 {
-	begin_master(epoch_of(1, 5), 5);
-	joins("a", 2);
-	elects("a", epoch_of(1, 5), 5);
-	promises("a", epoch_of(1, 5), 6, NULL);
-	hears(machine, epoch, clashes);
-	has_add(21, "x");
+	const struct record record = {
+		.kind = kind, .seq = seq, .hash = key, .work = work_with("x"), .due = due,
+		.past = NEVER, .state = state,
+	};
+
+	master_read(master, last(READ)->op, seq ? OP_OK : OP_NOT_FOUND, &record, now);
+}
+
+/* The election was read, and is the one of this count. */
+static void election_is(uint64_t epoch)
+{
+	const struct record record = {
+		.kind = RECORD_EPOCH, .seq = 3, .machine = "a", .epoch = epoch,
+	};
+
+	master_read(master, last(READ)->op, OP_OK, &record, now);
+}
+
+static void test_remove(void)
+{
+	begin_serving();
+	has_add(6, "x");
+	wants("b", 1, REQUEST_REMOVE);
 	asks("a", 0);
-	ok(count(RENEW) == wanted && !last_message(MESSAGE_GRANT, "a") == wanted,
-	   wanted ? "N3: it elects itself anew, and grants nothing" : "it grants");
+	ok(!last_message(MESSAGE_GRANT, "a"), "N9: a key that is being removed is granted to nobody");
+	is_read(RECORD_ADD, 8, 0, 0);
+	is_number(count(READ), 1, "a record that the tail has not delivered yet is waited for");
+	has_add(8, "y");
+	is_read(RECORD_TIMED, 0, 0, 0);
+	is_read(RECORD_RETRY, 0, 0, 0);
+	is_number(last(ERASE)->number, 8, "N9: what the stream has is erased, and not what the tail had");
+	ok(!last_message(MESSAGE_REPLY, "b"), "and nobody is told before");
+	gets(ERASE, OP_OK, 0);
+	election_is(1);
+	ok(last_message(MESSAGE_REPLY, "b")->message.was == KWQ_WAS_READY, "then it is: it was ready");
+	asks("a", 1);
+	ok(!last_message(MESSAGE_GRANT, "a"), "N9: it is gone");
+	forget();
+	wants("b", 1, REQUEST_REMOVE);
+	ok(last_message(MESSAGE_REPLY, "b")->message.was == KWQ_WAS_READY && !count(READ),
+	   "a repeated request has the same reply");
+	wants("b", 2, REQUEST_REMOVE);
+	is_read(RECORD_ADD, 0, 0, 0);
+	is_read(RECORD_TIMED, 0, 0, 0);
+	is_read(RECORD_RETRY, 0, 0, 0);
+	election_is(1);
+	is_number(last_message(MESSAGE_REPLY, "b")->message.was, 0, "another one finds nothing");
 	end_master();
 }
 
-static void test_clash_of_a_master(void)
+/* A master that was elected meanwhile may have read what is erased. */
+static void test_remove_of_a_former_master(void)
 {
-	clashes_with("b", epoch_of(1, 3), false, true);
-	clashes_with("a", epoch_of(1, 5), true, true);
-	clashes_with("b", 0, true, false);
-	clashes_with("b", epoch_of(0, 3), false, false);
-	clashes_with("b", epoch_of(2, 3), true, false);
+	begin_serving();
+	has_add(6, "x");
+	wants("b", 1, REQUEST_REMOVE);
+	is_read(RECORD_ADD, 6, 0, 0);
+	is_read(RECORD_TIMED, 0, 0, 0);
+	is_read(RECORD_RETRY, 0, 0, 0);
+	gets(ERASE, OP_OK, 0);
+	election_is(2);
+	ok(!last_message(MESSAGE_REPLY, "b") && count(DEPOSED) == 1,
+	   "N9: a master that is none any more does not reply");
+	end_master();
+}
+
+/* An older master has erased what this one has read. */
+static void test_remove_of_what_was_erased(void)
+{
+	begin_serving();
+	has_add(6, "x");
+	wants("b", 1, REQUEST_REMOVE);
+	is_read(RECORD_ADD, 0, 0, 0);
+	is_read(RECORD_TIMED, 0, 0, 0);
+	is_read(RECORD_RETRY, 0, 0, 0);
+	election_is(1);
+	is_number(last_message(MESSAGE_REPLY, "b")->message.was, 0, "N9: the stream has it no more");
+	asks("a", 0);
+	ok(!last_message(MESSAGE_GRANT, "a"), "so the master forgets what its tail had");
+	end_master();
+}
+
+static void test_remove_at_work(void)
+{
+	struct token token;
+
+	begin_serving();
+	has_add(6, "x");
+	asks("a", 0);
+	token = last_message(MESSAGE_GRANT, "a")->message.token;
+	wants("b", 1, REQUEST_REMOVE);
+	ok(last_message(MESSAGE_RECALL, "a") && last_message(MESSAGE_RECALL, "a")->message.revokes,
+	   "N9: a key at work is revoked");
+	wants("b", 1, REQUEST_REMOVE);
+	is_number(count_messages(MESSAGE_RECALL), 2, "whenever the request comes");
+	ok(!count(READ), "and nothing else is done to it");
+	wants("a", 1, REQUEST_KICK);
+	is_number(last_message(MESSAGE_REPLY, "a")->message.was, 0, "it is not dead");
+	ends("a", token);
+	gets(ERASE, OP_OK, 0);
+	is_read(RECORD_ADD, 0, 0, 0);
+	is_read(RECORD_TIMED, 0, 0, 0);
+	is_read(RECORD_RETRY, 0, 0, 0);
+	election_is(1);
+	is_number(last_message(MESSAGE_REPLY, "b")->message.was, KWQ_WAS_PROCESSING,
+		  "N9: it was at work");
+	end_master();
+}
+
+static void test_kick(void)
+{
+	struct record dead = {
+		.kind = RECORD_RETRY, .seq = 6, .hash = key, .work = work_with("x"),
+		.state = RETRY_DEAD,
+	};
+
+	begin_serving();
+	dead.work.requeues = 25;
+	dead.work.abandoned = 3;
+	master_record(master, &dead, now);
+	wants("b", 1, REQUEST_KICK);
+	is_read(RECORD_ADD, 0, 0, 0);
+	is_read(RECORD_TIMED, 0, 0, 0);
+	is_read(RECORD_RETRY, 6, RETRY_DEAD, 0);
+	ok(last(PUBLISH)->number == 6 && last(PUBLISH)->record.state == RETRY_WAITING &&
+	   last(PUBLISH)->record.due == now.wall && !last(PUBLISH)->record.work.requeues &&
+	   !last(PUBLISH)->record.work.abandoned, "N9, L11: a dead key is due, and counts from 0");
+	gets(PUBLISH, OP_OK, 7);
+	dead = last(PUBLISH)->record;
+	dead.seq = 7;
+	dead.hash = key;
+	dead.work = work_with("x");
+	master_record(master, &dead, now);
+	is_number(last_message(MESSAGE_REPLY, "b")->message.was, KWQ_WAS_DEAD, "it was dead");
+	asks("a", 0);
+	ok(last_message(MESSAGE_GRANT, "a"), "and is granted");
+	end_master();
+}
+
+static void test_request_of_a_machine(void)
+{
+	struct message message = {
+		.kind = MESSAGE_REPLY, .epoch = 1, .number = 1, .was = KWQ_WAS_WAITING,
+	};
+
+	begin_working();
+	forget();
+	ok(member_request(member, 7, REQUEST_REMOVE, &key, now), "a request");
+	is_number(count_messages(MESSAGE_REQUEST), 1, "is sent to the master");
+	passes(REPEAT);
+	is_number(count_messages(MESSAGE_REQUEST), 2, "and repeated");
+	member_message(member, &message, now);
+	ok(last(REPLIED)->number == KWQ_WAS_WAITING && last(REPLIED)->op, "until it is answered");
+	forget();
+	member_message(member, &message, now);
+	passes(REPEAT);
+	ok(!count(REPLIED) && !count_messages(MESSAGE_REQUEST), "once");
+	member_request(member, 8, REQUEST_REMOVE, &key, now);
+	reads(RECORD_EPOCH, "n", 2, 30);
+	is_number(last_message(MESSAGE_REQUEST, NULL)->message.epoch, 2,
+		  "N9: it is repeated to a newer master");
+	message.epoch = 2;
+	message.number = 2;
+	message.was = 0;
+	member_message(member, &message, now);
+	ok(last(REPLIED) && !last(REPLIED)->op, "which does not know what the older one has done");
+	end_member();
 }
 
 /* N6: a machine that wants no keys does not go on to ask for them. */
@@ -2665,11 +2744,13 @@ int main(void)
 	test_damaged_join();
 	test_damaged_add();
 	test_purge();
-	test_lost_in_a_copy();
-	test_blind_master();
 	test_elected_without_notice();
-	test_clash_of_a_machine();
-	test_clash_of_a_master();
+	test_remove();
+	test_remove_of_a_former_master();
+	test_remove_of_what_was_erased();
+	test_remove_at_work();
+	test_kick();
+	test_request_of_a_machine();
 	test_pause();
 	test_window();
 	test_window_of_adds();

@@ -27,6 +27,9 @@
 #ifndef LOST_ACKS
 #define LOST_ACKS	0
 #endif
+#ifndef CANCELS
+#define CANCELS		false
+#endif
 #ifndef PROMISES_LATE
 #define PROMISES_LATE	false
 #endif
@@ -57,6 +60,10 @@ init {
 		od;
 		n = 0;
 		run share_adder(ADDS);
+		if
+		:: CANCELS -> run share_canceller()
+		:: else
+		fi;
 #ifndef LIVE
 		run share_quiet();
 #endif

@@ -18,6 +18,7 @@
 
 #include "base/cmd.h"
 #include "kwq/keys/key_filter.h"
+#include "queue/shared.h"
 #include "queue/was.h"
 #include "kwq/control/worker_client.h"
 
@@ -169,17 +170,33 @@ static int submit_leaving_jobs(struct kwq *q, const struct kwq_batch *batch)
 	return taken;
 }
 
-static const char *refusal(int err)
+/*
+ * The master of a shared queue cancels keys on all machines. It takes the key from a worker, and
+ * kwq run there kills the job.
+ */
+static int submit_to_all(struct kwq *q, const struct kwq_batch *batch)
 {
-	return err == -ENOENT ? "no such key" : NULL;
+	const struct kwq_remove_entry *entries = (void *)(uintptr_t)batch->entries;
+	const char *key = (void *)(uintptr_t)batch->keys;
+	__s32 *results = (void *)(uintptr_t)batch->results;
+	unsigned int i;
+
+	(void)q;
+	for (i = 0; i < batch->nr; key += entries[i++].key_len) {
+		results[i] = shared_ask(entries[i].flags ? SHARED_DROP : SHARED_REMOVE, key,
+					entries[i].key_len);
+		if (results[i] == -ESTALE)
+			results[i] = WAS_GONE;
+		if (results[i] > 0)
+			all_were |= results[i];
+	}
+	key_filter_excuse(&filter, batch, batch->nr);
+	return batch->nr;
 }
 
-/* The key may be in the engine, from where nothing but a worker takes it. */
-static const char *refusal_of_shared(int err)
+static const char *refusal(int err)
 {
-	return err == -ENOENT ?
-		"not on this machine; other keys cannot be removed (see kwq share --list)" :
-		NULL;
+	return err == -ENOENT ? "no such key" : shared_refusal(err);
 }
 
 /* Tells apart what a script may have to clean up after. */
@@ -202,13 +219,9 @@ static int status_of_all(int status, bool quiet)
 static void must_end_jobs(struct kwq *q)
 {
 	must_list_items(q, queue);
-	if (!module_has(KWQ_FEATURE_GRANTS))
-		message("%s: the kernel's kwq is older than this command", queue);
-	else if (shared_queue(q))
-		message("%s: this queue is shared, and a key of it cannot be cancelled on all machines: let its job decide (see kwq-share(1))",
-			queue);
-	else
+	if (module_has(KWQ_FEATURE_GRANTS))
 		return;
+	message("%s: the kernel's kwq is older than this command", queue);
 	exit(STATUS_FAILED);
 }
 
@@ -239,12 +252,17 @@ static int cancel_main(int argc, char **argv)
 	/* A list, and a look at a job, need the right to read. */
 	q = must_open_queue(queue, leave_jobs && !filter.all ? KWQ_RIGHT_MANAGE :
 			    KWQ_RIGHT_READ | KWQ_RIGHT_MANAGE);
-	if (!leave_jobs)
-		must_end_jobs(q);
-	else
+	if (must_reach_all(q, queue))
+		verb.submit = submit_to_all;
+	else if (leave_jobs)
 		verb.submit = submit_leaving_jobs;
-	if (leave_jobs && shared_queue(q))
-		verb.refusal = refusal_of_shared;
+	else
+		must_end_jobs(q);
+	if (leave_jobs && shared_is_attached(q)) {
+		message("%s: this queue is shared, and a key of it is cancelled with its job: --leave-jobs is for queues of this machine",
+			queue);
+		return STATUS_FAILED;
+	}
 	key_filter_apply(&filter, q, queue, &verb, &options, argc, argv);
 	warn_of_wait(q, queue);
 	return status_of_all(each_key(q, queue, &verb, &options, argc, argv), options.quiet);

@@ -13,6 +13,7 @@
 #include "kwq/keys/each_key.h"
 #include "kwq/keys/item_sort.h"
 #include "base/number.h"
+#include "queue/shared.h"
 
 enum { OPT_DEAD = OPT_FIRST, OPT_WAITING };
 
@@ -29,6 +30,8 @@ enum { GONE = INT32_MAX };
 
 /* The states of keys that the command may kick, KWQ_IS_* bits. */
 static uint32_t wanted;
+/* Whether it lists them. Then somebody else may be faster. */
+static bool lists;
 
 static int fill(void *entry, const char *key, size_t len, const void *context)
 {
@@ -74,6 +77,27 @@ static int submit(struct kwq *q, const struct kwq_batch *batch)
 	return taken;
 }
 
+/* The same of a shared queue: its master does it. Results are as KWQ_ADDED. */
+static int submit_to_all(struct kwq *q, const struct kwq_batch *batch)
+{
+	const struct kwq_add_entry *entries = (void *)(uintptr_t)batch->entries;
+	const char *key = (void *)(uintptr_t)batch->keys;
+	__s32 *results = (void *)(uintptr_t)batch->results;
+	unsigned int i;
+
+	(void)q;
+	for (i = 0; i < batch->nr; key += entries[i++].key_len) {
+		results[i] = -ENOENT;
+		if (wanted & KWQ_IS_DEAD)
+			results[i] = shared_ask(SHARED_KICK, key, entries[i].key_len);
+		if (results[i] == -ENOENT && wanted & KWQ_IS_WAITING)
+			results[i] = shared_ask(SHARED_END_WAIT, key, entries[i].key_len);
+		if (results[i] == -ESTALE || (results[i] == -ENOENT && lists))
+			results[i] = GONE;
+	}
+	return batch->nr;
+}
+
 static const char *outcome(int result)
 {
 	return result == GONE ? "gone" : "kicked";
@@ -82,7 +106,7 @@ static const char *outcome(int result)
 static const char *refusal(int err)
 {
 	if (err != -ENOENT)
-		return NULL;
+		return shared_refusal(err);
 	return wanted == KWQ_IS_DEAD ? "not dead" :
 		wanted == KWQ_IS_WAITING ? "not waiting" : "neither dead nor waiting";
 }
@@ -162,14 +186,15 @@ static int kick_main(int argc, char **argv)
 	q = must_open_queue(queue, wanted == KWQ_IS_DEAD && !count ? KWQ_RIGHT_WRITE :
 			    KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
 	must_have_limiters(q, queue);
-	if (wanted == KWQ_IS_DEAD)
-		must_have_dead_keys(q, queue);
 	must_list_items(q, queue);
+	if (must_reach_all(q, queue))
+		verb.submit = submit_to_all;
+	lists = count;
 	if (count) {
 		err = list_keys(q, &first, count);
 		if (err)
 			return complain(queue, err);
-		verb.submit = submit_listed;
+		verb.submit = shared_is_attached(q) ? submit_to_all : submit_listed;
 		verb.next = item_sorted_next;
 		verb.list = &first;
 	}

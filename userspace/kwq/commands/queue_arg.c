@@ -15,6 +15,7 @@
 #include "base/near.h"
 #include "base/number.h"
 #include "queue/owner.h"
+#include "queue/shared.h"
 
 enum { PAGE = 64 };
 
@@ -172,14 +173,21 @@ void warn_of_wait(const struct kwq *q, const char *name)
 		tell_nobody_keeps(name, &st);
 }
 
-void must_have_dead_keys(const struct kwq *q, const char *queue)
+bool must_reach_all(const struct kwq *q, const char *queue)
 {
 	const char *name = shared_queue(q);
+	int err;
 
 	if (!name)
-		return;
-	message("%s: this queue is shared, and its dead keys are in the engine: kwq share --list --dead --nats URL %s lists them, and an add revives a key",
-		queue, name);
+		return false;
+	err = shared_attach(q);
+	if (!err)
+		return true;
+	if (err == -ECONNREFUSED)
+		message("%s: this queue is shared, and its keys are reached by kwq share, which does not run here (systemctl start kwq-share@%s)",
+			queue, name);
+	else
+		message("%s: kwq share: %s", queue, meaning(err));
 	exit(STATUS_FAILED);
 }
 

@@ -90,7 +90,7 @@ const struct command command_share = {
 	.options =
 	ENGINE_HELP
 	"      --replicas N           servers that keep each key, for a new queue (1)\n"
-	"      --stream-bytes N       most bytes of a new queue in the engine (0: no limit)\n"
+	"      --stream-bytes N       most bytes of a new queue in the engine (2^30)\n"
 	"      --ttl DURATION         a machine that is silent for so long loses its keys (12s)\n"
 	"      --prefetch N           keys that wait here for a worker (4)\n"
 	"      --stop-timeout DURATION\n"
@@ -103,12 +103,6 @@ const struct command command_share = {
 	"\n"
 	"Runs until SIGTERM, SIGINT or SIGHUP. Programs use QUEUE as before. See\n"
 	"kwq-share(1).\n"
-	"\n"
-	"List the keys of the shared queue instead, and end:\n"
-	"      --list                 all keys, as the engine has them\n"
-	"      --dead                 only the dead ones\n"
-	"  -H, --no-headings          without the heading\n"
-	"      --json                 one JSON object for each key\n"
 	"\n"
 	"Options of a new local queue, which has values and groups, and counts the time\n"
 	"asleep:\n"
@@ -135,14 +129,12 @@ const struct command command_share = {
 	"      --metrics FILE       write the state to FILE, for Prometheus\n"
 	"      --sync               a new local queue's adds return when they are stored\n"
 	"  -v, --verbose            say what happens\n"
-	"      --list               list all keys as the engine has them, and end\n"
-	"      --dead, --json       list only the dead ones, list as JSON\n"
 	"      --help=all           all options\n"
 	"\n"
 	"Runs until SIGTERM, SIGINT or SIGHUP. Programs use QUEUE as before. See\n"
 	"kwq-share(1).\n",
 	.examples =
 	"  kwq share --nats tls://n1 --ca ca.pem --user-file mail.user mail\n"
-	"  kwq share --nats tls://n1 --ca ca.pem --user-file mail.user --list mail\n",
+	"  kwq keys -l mail                         all keys, on all machines\n",
 	.main = share_main,
 };

@@ -34,7 +34,7 @@ int running_key_find(struct running_key *running, struct kwq *q, const char *key
 	const char *bytes;
 	int nr = 0, ret;
 
-	item_list_begin(&list, q, KWQ_IS_PROCESSING);
+	item_list_begin_here(&list, q, KWQ_IS_PROCESSING);
 	if (key)
 		item_list_only(&list, key, len);
 	while ((ret = item_list_next(&list, &item, &bytes)) > 0 && !nr++)

@@ -10,6 +10,7 @@
 #include "item_first.h"
 #include "queue/item_list.h"
 #include "queue/item_print.h"
+#include "queue/shared.h"
 #include "item_sort.h"
 #include "key_filter.h"
 
@@ -104,6 +105,14 @@ static void print_bytes(const struct keys_options *o, const struct item_first *f
 	fwrite(bytes, 1, o->value ? item->value_len : item->note_len, stdout);
 }
 
+static int complain_list(const char *queue, int err)
+{
+	if (!shared_refusal(err))
+		return complain_key(queue, err);
+	message("%s: %s", queue, shared_refusal(err));
+	return STATUS_FAILED;
+}
+
 /* ---- One key -------------------------------------------------------------- */
 
 /* The first key of a state, or what one key carries. Returns the exit status. */
@@ -115,7 +124,7 @@ static int look_at_one(struct kwq *q, const char *queue, const struct keys_optio
 	ret = o->key ? item_of_key(q, o->key, strlen(o->key), with(o), &found) :
 		item_first(q, o->first, with(o), &found);
 	if (ret < 0)
-		return complain_key(queue, ret);
+		return complain_list(queue, ret);
 	if (!ret && o->key) {
 		message("%s: the queue has no such key", queue);
 		return STATUS_FAILED;
@@ -186,7 +195,7 @@ static int list(struct kwq *q, const char *queue, const struct keys_options *o)
 		return STATUS_FAILED;
 	}
 	if (err)
-		return complain_key(queue, err);
+		return complain_list(queue, err);
 	return flush_output() ? STATUS_OK : STATUS_FAILED;
 }
 
@@ -276,9 +285,8 @@ static int keys_main(int argc, char **argv)
 	queue = only_argument(argc, argv, "QUEUE");
 	check_options(&o);
 	q = must_open_queue(queue, KWQ_RIGHT_READ);
-	if (o.states == KWQ_IS_DEAD || o.first == KWQ_IS_DEAD)
-		must_have_dead_keys(q, queue);
 	must_list_items(q, queue);
+	must_reach_all(q, queue);
 	if (o.first || is_alone(&o))
 		return look_at_one(q, queue, &o);
 	if (!o.states)

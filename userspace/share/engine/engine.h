@@ -28,8 +28,8 @@ struct engine;
  * @client: what the server calls this client in its lists
  * @names: of the queue
  * @replicas: servers that keep each record, 1 to 5
- * @only_existing: create no stream: EVENT_REFUSED with RESULT_NONE says that there is none
  * @max_bytes: of a stream that has to be created; 0 for no limit of its own
+ * @may_shrink: half of @max_bytes will do, and half of that, if there is no room for more
  * @timeout_ms: how long an operation waits for its answer; 0 for 10,000
  * @retry_ms: between two rounds of attempts to connect; 0 for 1,000. Up to 30 s if a server refuses
  *	the login.
@@ -47,7 +47,7 @@ struct engine_options {
 	const char *client;
 	const struct names *names;
 	unsigned int replicas;
-	bool only_existing;
+	bool may_shrink;
 	uint64_t max_bytes;
 	unsigned int timeout_ms;
 	unsigned int retry_ms;
@@ -61,16 +61,13 @@ enum engine_event_kind {
 	EVENT_UP,
 	/* The engine is away; @text says why. Comes again if the reason changes. */
 	EVENT_DOWN,
-	/*
-	 * As DOWN, but somebody has to change something; @text says what. It is tried again, too.
-	 * @result: RESULT_NONE if there is no stream, and none may be created; else RESULT_OK.
-	 */
+	/* As DOWN, but somebody has to change something; @text says what. It is tried again, too. */
 	EVENT_REFUSED,
 	/* @text: what somebody should know. */
 	EVENT_WARNING,
 	/* An operation has ended: @id, @result, @text, and what the operation says. */
 	EVENT_ENDED,
-	/* A record: @id of the tail, @subject, @seq, @data. */
+	/* A record: @id of the tail, @subject, @seq, @time, @data. */
 	EVENT_ENTRY,
 	/* All records that were there when the tail began have been passed. Once a tail. @id */
 	EVENT_CAUGHT_UP,
@@ -91,6 +88,8 @@ enum engine_result {
 /**
  * struct engine_event - what engine_next() returns
  * @text: for people; never NULL
+ * @time: ENTRY: when it was stored, by the clock of the server that led the stream then, in ns
+ *	since 1970
  * @subject, @data: "" and no bytes if there are none
  *
  * All that it points to is valid until the next call of engine_next() or engine_close().
@@ -99,7 +98,7 @@ struct engine_event {
 	enum engine_event_kind kind;
 	enum engine_result result;
 	uint64_t id;
-	uint64_t seq;
+	uint64_t seq, time;
 	const char *text;
 	const char *subject;
 	struct bytes data;
@@ -229,21 +228,11 @@ int64_t engine_read(struct engine *engine, const char *subject);
  * @first: the first sequence number; 0 or 1 for the first record
  *
  * Only the last record of a subject is kept, so what was replaced before it came does not come.
- * Deletions are not reported. Goes on over lost connections. Reads the copy of any server. After a
- * power cut, that of nats-server 2.10.27 may lack records.
+ * Deletions are not reported. Goes on over lost connections. Reads the copy of any server.
  *
  * Return: the number of the tail, above 0, or -ENOMEM.
  */
 int64_t engine_follow(struct engine *engine, const char *filter, uint64_t first);
-
-/**
- * engine_follow_leader() - as engine_follow(), from the copy of the server that leads the stream
- *
- * Takes longer: the engine chooses the server of a consumer by chance, so some are made in vain.
- *
- * Return: as engine_follow().
- */
-int64_t engine_follow_leader(struct engine *engine, const char *filter, uint64_t first);
 
 /**
  * engine_unfollow() - end a tail

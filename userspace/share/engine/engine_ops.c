@@ -359,9 +359,30 @@ static enum engine_result publish_result(unsigned int error, const char *text)
 	}
 }
 
+/* The texts of the server name neither its limits nor their cure. */
+static const char *cure(unsigned int error, const char *text)
+{
+	switch (error) {
+	case ERROR_NO_ROOM_SERVER:
+	case ERROR_STORAGE_EXCEEDED:
+		return "the servers have no more storage for JetStream: let workers make room, or raise max_file_store";
+	case ERROR_NO_ROOM_ACCOUNT:
+		return "the account has no more storage: let workers make room, or raise its limit";
+	case ERROR_STORE_FAILED:
+		if (strstr(text, "no space"))
+			return "the disk of the server is full: make room there, and restart nats-server";
+		if (strstr(text, "maximum bytes"))
+			return "the stream is full: let workers make room, or raise its max_bytes";
+		return NULL;
+	default:
+		return NULL;
+	}
+}
+
 static void publish_ended(struct engine *engine, struct op *op, const struct reply *reply)
 {
-	char text[TEXT_MAX];
+	char said[TEXT_MAX], text[TEXT_MAX + 128];
+	enum engine_result result;
 	unsigned int error;
 
 	if (end_without_answer(engine, op, reply))
@@ -369,9 +390,14 @@ static void publish_ended(struct engine *engine, struct op *op, const struct rep
 	error = reply_error(reply);
 	op->seq = json_number(reply->data, "seq", 0);
 	engine_note_seq(engine, op->seq);
-	reply_text(reply, text);
+	reply_text(reply, said);
+	result = publish_result(error, said);
+	if (error && cure(error, said))
+		snprintf(text, sizeof(text), "%s (%s)", cure(error, said), said);
+	else
+		snprintf(text, sizeof(text), "%s", said);
 	if (error)
-		tell_end(engine, op, publish_result(error, text), text);
+		tell_end(engine, op, result, text);
 	else if (op->seq)
 		tell_end(engine, op, RESULT_OK, "");
 	else

@@ -50,7 +50,7 @@ void silence_ends(struct engine *engine)
 
 void silence_check_time(struct engine *engine, uint64_t now)
 {
-	char text[128];
+	char text[256];
 
 	if (!engine->options.silent_ms || engine->silent_since == NEVER)
 		return;
@@ -60,7 +60,7 @@ void silence_check_time(struct engine *engine, uint64_t now)
 	}
 	/* The same text each time, so that it is told once. */
 	snprintf(text, sizeof(text),
-		 "it has stored nothing for %u.%u s: is it cut off from the other servers?",
+		 "it has stored nothing for %u.%u s: is it cut off from the other servers, or is its disk full? After a full disk, make room and restart nats-server",
 		 engine->options.silent_ms / 1000, engine->options.silent_ms % 1000 / 100);
 	engine_reconnect(engine, text);
 }

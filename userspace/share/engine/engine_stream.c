@@ -28,6 +28,8 @@
  * data.
  */
 enum { RESERVED_PART = 8, RECORD_OVERHEAD = 128 };
+/* A stream is not made smaller than that by itself. */
+#define SHRUNK_MIN (16 << 20)
 /* Between the requests of machines that create a stream together, at most. */
 #define CREATED_TOGETHER (60 * SECOND)
 
@@ -108,7 +110,7 @@ static void create(struct engine *engine)
 		snprintf(limit, sizeof(limit), "%" PRIu64, options->max_bytes);
 	/*
 	 * Only the newest record of a subject is kept. Limits refuse what is new, and delete
-	 * nothing.
+	 * nothing. The server reserves what max_bytes says, so no other stream takes it.
 	 */
 	snprintf(json, sizeof(json),
 		 "{\"name\":\"%s\",\"subjects\":[\"%s\"],\"retention\":\"limits\","
@@ -269,20 +271,6 @@ static void use(struct engine *engine, const struct reply *reply)
 
 /* ---- Answers -------------------------------------------------------------- */
 
-static void refuse_none(struct engine *engine)
-{
-	struct engine_event event = { .kind = EVENT_REFUSED, .result = RESULT_NONE };
-	char text[URL_MAX + STREAM_MAX + 128];
-
-	snprintf(text, sizeof(text),
-		 "%s: there is no stream %s: nobody has shared a queue of this name",
-		 engine->url, stream_name(engine));
-	event.text = text;
-	silence_ends(engine);
-	engine_tell(engine, &event, NULL, NULL);
-	open_later(engine, RETRY_REFUSED);
-}
-
 /* Whether a stream that was there before has been missing for some time. */
 static bool is_gone(struct engine *engine)
 {
@@ -300,8 +288,6 @@ static void missing(struct engine *engine)
 	else if (engine->created[0])
 		refuse(engine,
 		       "somebody has deleted the stream: restart kwq share on all machines");
-	else if (engine->options.only_existing)
-		refuse_none(engine);
 	else
 		create(engine);
 }
@@ -310,6 +296,8 @@ static const char *no_jetstream(const struct engine *engine)
 {
 	if (engine->server.has_jetstream)
 		return "this account has no JetStream: enable it in the server's configuration";
+	if (engine->created[0])
+		return "the server has shut JetStream down, as it does when its disk is full: make room there, and restart nats-server";
 	return "the server has no JetStream: start it with -js, or configure \"jetstream {}\"";
 }
 
@@ -373,8 +361,8 @@ static bool without_answer(struct engine *engine, const struct reply *reply)
 	case REPLY_DATA:
 		return false;
 	case REPLY_NOBODY:
-		/* It was there before: its servers are starting. */
-		if (engine->created[0])
+		/* It was there before: its servers are starting, or their disks are full. */
+		if (engine->created[0] && engine->server.has_jetstream)
 			away(engine, "JetStream is away");
 		else
 			refuse(engine, no_jetstream(engine));
@@ -427,6 +415,34 @@ static void use_new(struct engine *engine, const struct reply *reply)
 	use(engine, reply);
 }
 
+/* Whether a smaller stream may fit. Servers that can take none say so as if there were too few. */
+static bool is_too_large(const struct reply *reply)
+{
+	char said[TEXT_MAX];
+
+	switch (reply_error(reply)) {
+	case ERROR_MAX_BYTES_EXCEEDED:
+	case ERROR_STORAGE_EXCEEDED:
+		return true;
+	case ERROR_NO_PEERS:
+		return strstr(reply_text(reply, said), "storage");
+	default:
+		return false;
+	}
+}
+
+/* Returns whether a smaller stream is being created. */
+static bool shrink(struct engine *engine, const struct reply *reply)
+{
+	struct engine_options *options = &engine->options;
+
+	if (!options->may_shrink || options->max_bytes / 2 < SHRUNK_MIN || !is_too_large(reply))
+		return false;
+	options->max_bytes /= 2;
+	create(engine);
+	return true;
+}
+
 static void create_ended(struct engine *engine, struct op *op, const struct reply *reply)
 {
 	if (without_answer(engine, reply))
@@ -435,9 +451,9 @@ static void create_ended(struct engine *engine, struct op *op, const struct repl
 	/* Another machine has made it meanwhile. */
 	if (reply_error(reply) == ERROR_NAME_IN_USE)
 		engine_stream_open(engine);
-	else if (reply_error(reply))
+	else if (reply_error(reply) && !shrink(engine, reply))
 		explain(engine, reply);
-	else
+	else if (!reply_error(reply))
 		use_new(engine, reply);
 }
 

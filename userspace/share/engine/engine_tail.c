@@ -15,12 +15,6 @@
  * Such a server may lag for ever, while its consumer sends heartbeats. So a tail that is quiet asks
  * the leader, too. If there is a record that does not come, a new consumer begins, perhaps on
  * another server.
- *
- * After a power cut, nats-server 2.10.27 may keep a copy of the stream that lacks records. A
- * consumer on such a server passes the gap in silence. So the consumer of some tails has to be on
- * the server of the stream's leader, whose copy is the one that counts. The engine chooses any
- * server. So consumers are made until one is on the right server, and nothing is taken from the
- * others.
  */
 #include "engine_internal.h"
 
@@ -38,10 +32,6 @@
 #define RETRY_MAX (8 * SECOND)
 /* A tail that is quiet for so long asks whether it misses something. */
 #define QUIET (5 * SECOND)
-/* If so many consumers were on other servers, the next one is taken. */
-#define MOST_ELSEWHERE 12
-
-enum { SERVER_NAME_MAX = 128 };
 
 enum {
 	ERROR_MOST_CONSUMERS = 10026,
@@ -52,8 +42,8 @@ enum {
 
 enum tail_state {
 	TAIL_IDLE,	/* waits for @retry_at, or for EVENT_UP */
-	TAIL_TARGET,	/* asks for the target and the leader */
-	TAIL_CREATING,	/* waits for the consumer; its records may come already, and are held */
+	TAIL_TARGET,	/* asks for the target */
+	TAIL_CREATING,	/* waits for the consumer, whose records may come already */
 	TAIL_RUNNING,
 };
 
@@ -66,10 +56,6 @@ enum tail_state {
  * @pause: before the next consumer, after one that was not heard of
  * @asked_at: when a record came last, or the leader was asked for one
  * @missed: what the leader has, and the consumer has not sent; 0 for nothing
- * @of_leader: reads the copy of the server that leads the stream
- * @leader: that server's name; empty if it is unknown, or if any copy does
- * @elsewhere: how many consumers were on other servers
- * @early: what has come from a consumer that was not accepted yet
  */
 struct tail {
 	uint64_t id;
@@ -78,22 +64,10 @@ struct tail {
 	bool has_target, is_caught_up;
 	uint64_t number, generation, op;
 	uint64_t heard_at, retry_at, pause, asked_at, missed;
-	bool of_leader;
-	char leader[SERVER_NAME_MAX];
-	unsigned int elsewhere;
-	struct early *early;
 	struct subscription *sub;
 	struct tail *prev, *next;
 	char filter[];
 };
-
-struct early {
-	struct early *prev, *next;
-	natsMsg *msg;
-};
-
-static void create_consumer(struct engine *engine, struct tail *tail);
-static void take(struct engine *engine, struct tail *tail, natsMsg *msg);
 
 static struct tail *find(struct engine *engine, uint64_t id)
 {
@@ -105,26 +79,8 @@ static struct tail *find(struct engine *engine, uint64_t id)
 	return NULL;
 }
 
-/* Returns the first message that is held, or NULL. The caller owns it. */
-static natsMsg *next_early(struct tail *tail)
-{
-	struct early *early = tail->early;
-	natsMsg *msg;
-
-	if (!early)
-		return NULL;
-	msg = early->msg;
-	DL_DELETE(tail->early, early);
-	free(early);
-	return msg;
-}
-
 static void stop(struct engine *engine, struct tail *tail)
 {
-	natsMsg *msg;
-
-	while ((msg = next_early(tail)))
-		natsMsg_Destroy(msg);
 	op_cancel(engine, tail->op);
 	tail->op = 0;
 	/* The server removes a consumer that nobody listens to. */
@@ -274,38 +230,11 @@ static bool consumer_is_refused(struct engine *engine, const struct reply *reply
 	return true;
 }
 
-/* Whether the consumer is on another server than the stream's leader, and may be on that one. */
-static bool is_elsewhere(struct tail *tail, const struct reply *reply)
-{
-	char server[SERVER_NAME_MAX];
-
-	json_text(reply->data, "cluster.leader", server, sizeof(server));
-	if (!*tail->leader || !*server || !strcmp(server, tail->leader) ||
-	    tail->elsewhere == MOST_ELSEWHERE) {
-		tail->elsewhere = 0;
-		return false;
-	}
-	tail->elsewhere++;
-	return true;
-}
-
 static void consumer_ended(struct engine *engine, struct op *op, const struct reply *reply)
 {
 	struct tail *tail = answered(engine, op);
-	natsMsg *msg;
 
-	if (!tail)
-		return;
-	/*
-	 * The rejected consumers are there still, for some seconds. The next one has to do. After
-	 * the longest pause the rejected ones are gone, so others use up the limit.
-	 */
-	if (tail->elsewhere && tail->pause < RETRY_MAX && are_too_many(reply)) {
-		tail->elsewhere = MOST_ELSEWHERE;
-		again_later(engine, tail);
-		return;
-	}
-	if (consumer_is_refused(engine, reply))
+	if (!tail || consumer_is_refused(engine, reply))
 		return;
 	if (reply->kind != REPLY_DATA || reply_error(reply)) {
 		if (reply->kind == REPLY_DATA && reply_error(reply) == ERROR_NOT_FOUND)
@@ -313,17 +242,10 @@ static void consumer_ended(struct engine *engine, struct op *op, const struct re
 		again_later(engine, tail);
 		return;
 	}
-	if (is_elsewhere(tail, reply)) {
-		stop(engine, tail);
-		create_consumer(engine, tail);
-		return;
-	}
 	tail->state = TAIL_RUNNING;
 	/* A busy server may take longer to answer than a consumer may be silent. */
 	tail->heard_at = engine_now();
-	while (tail->state == TAIL_RUNNING && (msg = next_early(tail)))
-		take(engine, tail, msg);
-	if (tail->state == TAIL_RUNNING && !json_number(reply->data, "num_pending", 1))
+	if (!json_number(reply->data, "num_pending", 1))
 		nothing_pending(engine, tail);
 }
 
@@ -369,8 +291,6 @@ static void target_ended(struct engine *engine, struct op *op, const struct repl
 	if (!tail->has_target)
 		tail->target = json_number(reply->data, "state.last_seq", 0);
 	tail->has_target = true;
-	if (tail->of_leader)
-		json_text(reply->data, "cluster.leader", tail->leader, sizeof(tail->leader));
 	create_consumer(engine, tail);
 }
 
@@ -387,7 +307,11 @@ static void start(struct engine *engine, struct tail *tail)
  * Reads the numbers of a record from its reply subject: $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQ.
  * NUMBER.TIME.PENDING, or $JS.ACK.DOMAIN.ACCOUNT.STREAM... with one more part at the end.
  */
-static bool read_numbers(const char *subject, uint64_t *seq, uint64_t *number, uint64_t *pending)
+struct numbers {
+	uint64_t seq, number, time, pending;
+};
+
+static bool read_numbers(const char *subject, struct numbers *n)
 {
 	unsigned int dots = 0, skip;
 	int nr;
@@ -400,8 +324,9 @@ static bool read_numbers(const char *subject, uint64_t *seq, uint64_t *number, u
 		return false;
 	for (skip = dots == 8 ? 5 : 7; skip; skip--)
 		subject = strchr(subject, '.') + 1;
-	nr = sscanf(subject, "%" SCNu64 ".%" SCNu64 ".%*[^.].%" SCNu64, seq, number, pending);
-	return nr == 3;
+	nr = sscanf(subject, "%" SCNu64 ".%" SCNu64 ".%" SCNu64 ".%" SCNu64, &n->seq, &n->number,
+		    &n->time, &n->pending);
+	return nr == 4;
 }
 
 static uint64_t header_number(natsMsg *msg, const char *name, uint64_t missing)
@@ -440,55 +365,43 @@ static bool is_status(struct engine *engine, struct tail *tail, natsMsg *msg)
 }
 
 /* Owns @msg. */
-static void tell_entry(struct engine *engine, struct tail *tail, uint64_t seq, natsMsg *msg)
+static void tell_entry(struct engine *engine, struct tail *tail, const struct numbers *n,
+		       natsMsg *msg)
 {
 	struct engine_event event = {
-		.kind = EVENT_ENTRY, .id = tail->id, .seq = seq, .subject = natsMsg_GetSubject(msg),
+		.kind = EVENT_ENTRY, .id = tail->id, .seq = n->seq, .time = n->time,
+		.subject = natsMsg_GetSubject(msg),
 		.data = { natsMsg_GetData(msg), natsMsg_GetDataLength(msg) },
 	};
 
-	engine_note_seq(engine, seq);
+	engine_note_seq(engine, n->seq);
 	engine_tell(engine, &event, msg, NULL);
 }
 
 /* Owns @msg. */
 static void take(struct engine *engine, struct tail *tail, natsMsg *msg)
 {
-	uint64_t seq, number, pending;
+	struct numbers n;
 
 	is_heard(tail);
 	if (is_status(engine, tail, msg)) {
 		natsMsg_Destroy(msg);
 		return;
 	}
-	if (!read_numbers(natsMsg_GetReply(msg), &seq, &number, &pending) ||
-	    number != tail->number + 1 || seq < tail->next_seq) {
+	if (!read_numbers(natsMsg_GetReply(msg), &n) || n.number != tail->number + 1 ||
+	    n.seq < tail->next_seq) {
 		natsMsg_Destroy(msg);
 		again_later(engine, tail);
 		return;
 	}
-	tail->number = number;
-	tail->next_seq = seq + 1;
+	tail->number = n.number;
+	tail->next_seq = n.seq + 1;
 	tail->asked_at = tail->heard_at;
-	tell_entry(engine, tail, seq, msg);
-	if (seq >= tail->target)
+	tell_entry(engine, tail, &n, msg);
+	if (n.seq >= tail->target)
 		caught_up(engine, tail);
-	else if (!pending)
+	else if (!n.pending)
 		nothing_pending(engine, tail);
-}
-
-/* Owns @msg. */
-static void keep_early(struct engine *engine, struct tail *tail, natsMsg *msg)
-{
-	struct early *early = calloc(1, sizeof(*early));
-
-	if (!early) {
-		natsMsg_Destroy(msg);
-		again_later(engine, tail);
-		return;
-	}
-	early->msg = msg;
-	DL_APPEND(tail->early, early);
 }
 
 void tails_on_message(struct engine *engine, uint64_t id, uint64_t generation, natsMsg *msg)
@@ -497,8 +410,6 @@ void tails_on_message(struct engine *engine, uint64_t id, uint64_t generation, n
 
 	if (!tail || tail->generation != generation || tail->state < TAIL_CREATING)
 		natsMsg_Destroy(msg);
-	else if (tail->state == TAIL_CREATING)
-		keep_early(engine, tail, msg);
 	else
 		take(engine, tail, msg);
 }
@@ -559,7 +470,7 @@ void tails_free(struct engine *engine)
 	engine->tails = NULL;
 }
 
-static int64_t follow(struct engine *engine, const char *filter, uint64_t first, bool of_leader)
+int64_t engine_follow(struct engine *engine, const char *filter, uint64_t first)
 {
 	size_t size = strlen(filter) + 1;
 	struct tail *tail = calloc(1, sizeof(*tail) + size);
@@ -569,23 +480,12 @@ static int64_t follow(struct engine *engine, const char *filter, uint64_t first,
 	memcpy(tail->filter, filter, size);
 	tail->id = ++engine->last_id;
 	tail->next_seq = first ? first : 1;
-	tail->of_leader = of_leader;
 	tail->retry_at = NEVER;
 	tail->pause = RETRY;
 	DL_APPEND(engine->tails, tail);
 	if (engine->phase == PHASE_UP)
 		start(engine, tail);
 	return tail->id;
-}
-
-int64_t engine_follow(struct engine *engine, const char *filter, uint64_t first)
-{
-	return follow(engine, filter, first, false);
-}
-
-int64_t engine_follow_leader(struct engine *engine, const char *filter, uint64_t first)
-{
-	return follow(engine, filter, first, true);
 }
 
 void engine_unfollow(struct engine *engine, int64_t id)

@@ -174,6 +174,9 @@ void local_confirmed(struct local *local, uint64_t id);
 int local_start(struct local *local, const struct key_hash *hash, const struct work *work,
 		struct token token);
 
+/* The token of a grant as workers see it, for the first hand-out. */
+uint64_t local_token(struct token token);
+
 /**
  * local_take_back() - take a key back that no worker has begun
  * @local: the handle
@@ -185,6 +188,19 @@ int local_start(struct local *local, const struct key_hash *hash, const struct w
  * Return: 0; -ENOENT if it was not granted, or -EBUSY if a worker has it, or it has just ended.
  */
 int local_take_back(struct local *local, const struct key_hash *hash, struct token token);
+
+/**
+ * local_revoke() - take a key back, even from its worker, whose job is killed
+ * @local: the handle
+ * @hash: of the key
+ * @token: of its grant
+ *
+ * On success a later event tells its end: with OUTCOME_RETURNED if no worker had it, else with
+ * OUTCOME_DONE.
+ *
+ * Return: 0; -ENOENT if it was not granted; -EBUSY if it has just ended.
+ */
+int local_revoke(struct local *local, const struct key_hash *hash, struct token token);
 
 /**
  * local_revoke_all() - take back all keys that were granted, even from their workers

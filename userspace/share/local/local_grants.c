@@ -106,7 +106,7 @@ static int restore_work(struct local *l, const struct work *work, uint64_t token
 	return ret;
 }
 
-static uint64_t token_of_workers(struct token token)
+uint64_t local_token(struct token token)
 {
 	return (epoch_count(token.epoch) << NUMBER_BITS | token.number) << HAND_OUT_BITS;
 }
@@ -137,7 +137,7 @@ int local_start(struct local *l, const struct key_hash *hash, const struct work 
 	}
 	ret = prepare_outbox(l, work);
 	if (!ret)
-		ret = restore_work(l, work, token_of_workers(token));
+		ret = restore_work(l, work, local_token(token));
 	if (ret < 0) {
 		granted_forget(l, g);
 		return ret;
@@ -200,6 +200,34 @@ int local_take_back(struct local *l, const struct key_hash *hash, struct token t
 	return 0;
 }
 
+/* As locally, what the job has added before is stored before its end. */
+int local_revoke(struct local *l, const struct key_hash *hash, struct token token)
+{
+	int ret = local_take_back(l, hash, token);
+	struct kwq_stat st = { .size = sizeof(st) };
+	struct kwq_listed listed;
+	struct granted *g;
+
+	if (ret != -EBUSY)
+		return ret;
+	g = granted_find(l, hash);
+	ret = kwq_stat(l->outbox.q, &st);
+	if (!ret)
+		ret = item_remove(l->queue.q, g->key, g->key_len, KWQ_REMOVE_REVOKE, 0);
+	if (ret < 0)
+		return ret == -ENOENT ? -EBUSY : ret;
+	listed = (struct kwq_listed){
+		.key_len = g->key_len,
+		.requeues = g->requeues,
+		.abandoned = g->abandoned,
+	};
+	if (!ended_note(l, g, ret & KWQ_WAS_PROCESSING ? OUTCOME_DONE : OUTCOME_RETURNED, &listed,
+			g->key, st.last_change))
+		return -ENOMEM;
+	granted_forget(l, g);
+	return 0;
+}
+
 /* Returns 1 with an event, 0 if the change needs none, or a negative errno value. */
 static int change_granted(struct local *l, struct granted *g, const struct kwq_listed *listed,
 			  const char *bytes, struct local_event *event)
@@ -214,7 +242,7 @@ static int change_granted(struct local *l, struct granted *g, const struct kwq_l
 	g->requeues = listed->requeues;
 	g->abandoned = listed->abandoned;
 	follower_settle(&l->queue, follower_page(&l->queue));
-	if (!g->is_taken && listed->token - token_of_workers(g->token) >= MOST_HAND_OUTS - 1) {
+	if (!g->is_taken && listed->token - local_token(g->token) >= MOST_HAND_OUTS - 1) {
 		/* A worker may be faster. Then its change comes. */
 		ret = local_take_back(l, &g->hash, g->token);
 		return ret == -EBUSY ? 0 : ret;
@@ -238,7 +266,7 @@ static bool is_of_former_grant(const struct granted *g, const struct kwq_listed 
 {
 	uint64_t grant = listed->token >> HAND_OUT_BITS;
 
-	return listed->token && (!g || grant != token_of_workers(g->token) >> HAND_OUT_BITS);
+	return listed->token && (!g || grant != local_token(g->token) >> HAND_OUT_BITS);
 }
 
 int granted_next(struct local *l, struct local_event *event)

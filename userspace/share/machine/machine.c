@@ -153,6 +153,8 @@ enum machine_step machine_step(struct machine *m)
 		machine_leave(m, NEVER);
 	}
 	set_slots(m);
+	asked_tick(m);
+	lists_tick(m);
 	member_tick(m->member, machine_now(m));
 	if (m->master)
 		master_tick(m->master, machine_now(m));
@@ -170,6 +172,7 @@ uint64_t machine_due(const struct machine *m)
 	struct instant of_master, at = machine_now(m);
 
 	due = earlier(earlier(due, local_next_due(m->local)), m->opens_at);
+	due = earlier(due, earlier(asked_due(m), lists_due(m)));
 	if (m->refused || m->shall || m->returned || m->has_more)
 		return 0;
 	if (!m->master)
@@ -272,6 +275,8 @@ void machine_free(struct machine *m)
 	if (!m)
 		return;
 	end_master(m);
+	lists_free(m);
+	asked_free(m);
 	member_free(m->member);
 	errands_free(m);
 	HASH_ITER(hh, m->ended, ended, next_ended)

@@ -91,6 +91,34 @@ uint64_t machine_due(const struct machine *machine);
  */
 void machine_leave(struct machine *machine, uint64_t deadline);
 
+/**
+ * machine_request() - have the master do something with a key
+ * @done: gets the result once, not within this call: what the key was, KWQ_WAS_* bits; -ENOENT if
+ *	it was not there, or not so; -ESTALE if that may be because an older master has done it;
+ *	-ETIMEDOUT
+ * @arg: its first argument
+ *
+ * Return: 0, or a negative errno value: -EAGAIN if REQUESTS_MAX are not done yet, -ESHUTDOWN while
+ * this machine leaves.
+ */
+int machine_request(struct machine *machine, enum request_kind what, struct bytes key,
+		    void (*done)(void *arg, int result), void *arg);
+
+/**
+ * machine_list() - list the keys on all machines
+ * @states, @flags: as in &struct kwq_list_items_args
+ * @key: of one key, or empty
+ * @done: gets the result once, not within this call: a descriptor of a file as shared.h has it,
+ *	which it closes, or a negative errno value
+ *
+ * Return: 0, or a negative errno value.
+ */
+int machine_list(struct machine *machine, uint32_t states, uint32_t flags, struct bytes key,
+		 void (*done)(void *arg, int result), void *arg);
+
+/* No done() has this @arg any more. */
+void machine_forget_requests(struct machine *machine, const void *arg);
+
 void machine_state(const struct machine *machine, struct machine_state *state);
 
 #endif /* KWQ_SHARE_MACHINE_H */

@@ -84,6 +84,8 @@ static void on_entry(struct machine *m, const struct engine_event *event)
 	struct record record;
 
 	m->answered_at = machine_clock();
+	if (list_entry(m, event))
+		return;
 	/* A master that buries a machine has to know its last heartbeat, damaged or not. */
 	if (!decode(m, &record, event) &&
 	    (m->has_failed || record_damaged_beat(&record, &m->memory, m->options.names,
@@ -137,6 +139,7 @@ void on_engine(struct machine *m, const struct engine_event *event)
 		on_message(m, event);
 		break;
 	case EVENT_CAUGHT_UP:
+		list_caught_up(m, event);
 		break;
 	}
 }

@@ -70,6 +70,19 @@ struct add {
 	unsigned int left;
 };
 
+/*
+ * A request of a person. The member knows it by its address.
+ *
+ * @until: when the person waits no more
+ */
+struct asked {
+	struct asked *prev, *next;
+	struct machine *machine;
+	uint64_t until;
+	void (*done)(void *arg, int result);
+	void *arg;
+};
+
 /* Work for outside of the callbacks of the cores. */
 enum {
 	SHALL_JOIN = 1 << 0,
@@ -113,6 +126,8 @@ struct machine {
 	struct ended *ended;
 	struct returned *returned;
 	struct add *adds;
+	struct asked *asked;
+	struct list *lists;
 	int64_t member_tail, master_tail, own, asks;
 	uint64_t tail, answered_at, full_until, opens_at, no_room_since, no_room_at, damage_told_at;
 	unsigned int shall;
@@ -189,6 +204,23 @@ void forget_ended(struct machine *m, struct ended *ended);
 
 /* Grants that the local queue did not take go back to the master. */
 void give_returned_back(struct machine *m);
+
+/* machine_requests.c */
+
+void asked_replied(uint64_t id, uint32_t was, bool is_sure);
+void asked_tick(struct machine *m);
+uint64_t asked_due(const struct machine *m);
+void asked_free(struct machine *m);
+
+/* machine_list.c */
+
+/* Return whether the event is of a list. */
+bool list_entry(struct machine *m, const struct engine_event *event);
+bool list_caught_up(struct machine *m, const struct engine_event *event);
+void lists_tick(struct machine *m);
+uint64_t lists_due(const struct machine *m);
+void lists_forget(struct machine *m, const void *arg);
+void lists_free(struct machine *m);
 
 /* machine_master.c */
 

@@ -66,13 +66,6 @@ static void master_renew(void *arg)
 	m->shall |= SHALL_ELECT;
 }
 
-static void master_blind(void *arg)
-{
-	struct machine *m = arg;
-
-	m->shall |= SHALL_SERVE;
-}
-
 static const struct master_ops master_functions = {
 	.send = master_send,
 	.publish = master_publish,
@@ -81,7 +74,6 @@ static const struct master_ops master_functions = {
 	.read_beat = master_read_beat,
 	.deposed = master_deposed,
 	.renew = master_renew,
-	.blind = master_blind,
 };
 
 void end_master(struct machine *m)
@@ -136,7 +128,7 @@ void begin_master(struct machine *m)
 	member_each_heard(m->member, tell_heard, m);
 	master_subject(subject, m->options.names, m->epoch);
 	m->asks = engine_listen(m->engine, subject);
-	m->master_tail = engine_follow_leader(m->engine, m->options.names->subjects, 1);
+	m->master_tail = engine_follow(m->engine, m->options.names->subjects, 1);
 	if (m->asks < 0 || m->master_tail < 0)
 		machine_fail(m, -ENOMEM);
 }

@@ -192,6 +192,22 @@ static void member_take_back(void *arg, const struct key_hash *hash, struct toke
 		machine_fail(m, err);
 }
 
+/* If it has just ended, its end is told anyway. */
+static void member_revoke(void *arg, const struct key_hash *hash, struct token token)
+{
+	struct machine *m = arg;
+	int err = local_revoke(m->local, hash, token);
+
+	if (err && err != -EBUSY && err != -ENOENT)
+		machine_fail(m, err);
+}
+
+static void member_replied(void *arg, uint64_t id, uint32_t was, bool is_sure)
+{
+	(void)arg;
+	asked_replied(id, was, is_sure);
+}
+
 static void free_add(struct machine *m, struct add *add)
 {
 	DL_DELETE(m->adds, add);
@@ -249,6 +265,8 @@ const struct member_ops machine_member_ops = {
 	.lease_lost = member_lease_lost,
 	.start = member_start,
 	.take_back = member_take_back,
+	.revoke = member_revoke,
+	.replied = member_replied,
 	.confirmed = member_confirmed,
 	.added = member_added,
 	.elected = member_elected,

@@ -11,12 +11,12 @@ void master_fail(struct master *master)
 
 static bool is_over(const struct master *master)
 {
-	return master->has_failed || master->is_deposed || master->is_blind;
+	return master->has_failed || master->is_deposed;
 }
 
 /*
- * Other operations are those of elections and burials. They are few, and all keys wait for them. So
- * they do not wait for the window.
+ * Other operations are burials. They are few, and all keys wait for them. So they do not wait for
+ * the window.
  */
 static bool is_of_a_key(const struct op *op)
 {
@@ -124,7 +124,6 @@ void master_free(struct master *master)
 
 	if (!master)
 		return;
-	op_forget(master, &master->look);
 	HASH_ITER(hh, master->keys, key, next_key)
 		key_free(master, key);
 	HASH_ITER(hh, master->peers, peer, next_peer)
@@ -150,8 +149,6 @@ void master_record(struct master *master, const struct record *record, struct in
 		return;
 	master->now = now;
 	record_functions[record->kind](master, record);
-	if (!is_over(master))
-		look_for_election(master, record->seq);
 	go_on(master);
 }
 
@@ -164,6 +161,8 @@ void master_message(struct master *master, const struct message *message, struct
 		ask_message(master, message);
 	else if (message->kind == MESSAGE_DONE)
 		done_message(master, message);
+	else if (message->kind == MESSAGE_REQUEST)
+		request_message(master, message);
 	go_on(master);
 }
 

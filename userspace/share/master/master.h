@@ -36,10 +36,8 @@ enum {
  * @read: reads the last record of a subject of a key
  * @read_beat: reads the last heartbeat of a machine
  * @deposed: there is a newer master. This one does nothing more.
- * @renew: this epoch grants no more: its numbers are used up, or another election has its count.
- *	This machine shall elect itself again.
- * @blind: its tail has passed the election without telling of it, so that copy of the stream has
- *	lost records. The caller makes the master anew, with a new tail.
+ * @renew: this epoch grants no more, because its numbers are used up. This machine shall elect
+ *	itself again.
  */
 struct master_ops {
 	void (*send)(void *arg, const char *machine, const struct message *message);
@@ -49,7 +47,6 @@ struct master_ops {
 	void (*read_beat)(void *arg, uint64_t op, const char *machine);
 	void (*deposed)(void *arg);
 	void (*renew)(void *arg);
-	void (*blind)(void *arg);
 };
 
 /*
@@ -112,7 +109,7 @@ void master_heard(struct master *master, const char *machine, uint64_t seq, uint
  */
 void master_record(struct master *master, const struct record *record, struct instant now);
 
-/* A message of a machine: ASK or DONE. Others are ignored, and so are other epochs. */
+/* A message of a machine: ASK, DONE or REQUEST. Others are ignored, and so are other epochs. */
 void master_message(struct master *master, const struct message *message, struct instant now);
 
 /* The result of publish or erase. @seq: the sequence number of what was published. */

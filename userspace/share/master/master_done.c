@@ -445,7 +445,9 @@ void done_record_received(struct master *master, struct master_key *key)
 	if (!record || record->seq < booking->written)
 		return;
 	booking->written = 0;
-	if (booking->is_loss)
+	if (booking->stage == STAGE_REQUEST)
+		request_record_received(master, key);
+	else if (booking->is_loss)
 		loss_is_stored(master, key);
 	else if (booking->stage == STAGE_RETRY || booking->stage == STAGE_ERASE)
 		write_beside(master, key);
@@ -493,6 +495,8 @@ void done_message(struct master *master, const struct message *message)
 	}
 	if (key->booking.stage != STAGE_NONE)
 		return;
+	if (message->outcome != OUTCOME_RETURNED)
+		requests_job_ended(key);
 	if (message->outcome == OUTCOME_RETURNED)
 		loss_begin(master, key, message->work.abandoned);
 	else

@@ -156,18 +156,15 @@ static struct ask *first_ask(struct master *master)
 	return ask;
 }
 
-void use_up(struct master *master)
+/* A master that has used up its numbers grants no more in this epoch. */
+static bool may_number(struct master *master)
 {
+	if (master->last_number < master->options.numbers)
+		return true;
 	if (!master->is_used_up)
 		master->ops->renew(master->arg);
 	master->is_used_up = true;
-}
-
-static bool may_number(struct master *master)
-{
-	if (master->last_number == master->options.numbers)
-		use_up(master);
-	return !master->is_used_up;
+	return false;
 }
 
 static void grant(struct master *master, struct master_key *key, struct ask *ask)

@@ -50,6 +50,7 @@ void key_free(struct master *master, struct master_key *key)
 	int kind;
 
 	op_forget(master, &key->op);
+	requests_forget(key);
 	stay_forget(master, key);
 	rest_end(master, key);
 	if (key->is_booked)
@@ -271,12 +272,14 @@ static void make_ready(struct master *master, struct master_key *key)
 
 static bool is_known(const struct master_key *key)
 {
-	return key->is_booked || key->op.id || key->op.is_late || key->records[RECORD_ADD] ||
-	       key->records[RECORD_TIMED] || key->records[RECORD_RETRY];
+	return key->is_booked || key->op.id || key->op.is_late || key->requests ||
+	       key->records[RECORD_ADD] || key->records[RECORD_TIMED] || key->records[RECORD_RETRY];
 }
 
 void key_settle(struct master *master, struct master_key *key)
 {
+	if (key->requests && !key->is_booked)
+		request_begin(master, key);
 	set_time(master, key, RECORD_TIMED, timed_time(key));
 	set_time(master, key, RECORD_RETRY, retry_time(key));
 	if (!is_dirty(master, key)) {

@@ -43,6 +43,7 @@ void peer_free(struct master *master, struct peer *peer)
 {
 	op_forget(master, &peer->op);
 	asks_free(master, peer);
+	requests_free(master, peer);
 	working_forget(peer);
 	HASH_DEL(master->peers, peer);
 	free(peer);
@@ -90,42 +91,6 @@ void epoch_record(struct master *master, const struct record *record)
 		master->knows_members = true;
 		look_for_promises(master);
 	}
-}
-
-static void read_election(struct master *master, struct op *op)
-{
-	static const struct key_hash none;
-
-	if (op_register(master, op))
-		master->ops->read(master->arg, op->id, RECORD_EPOCH, &none);
-}
-
-static void election_was_read(struct master *master, struct op *op, enum op_result result,
-			      uint64_t seq, const struct record *record)
-{
-	(void)seq;
-	if (result == OP_UNKNOWN) {
-		op_order_later(master, op);
-	} else if (result == OP_OK && record->epoch > master->options.epoch) {
-		epoch_record(master, record);
-	} else if (result == OP_OK && !master->knows_members) {
-		master->is_blind = true;
-		master->ops->blind(master->arg);
-	}
-}
-
-/*
- * A tail that has passed the election does not tell of it any more. Another election has replaced
- * it, or the copy of the stream that the tail reads has lost it, and who knows what else.
- */
-void look_for_election(struct master *master, uint64_t seq)
-{
-	if (master->knows_members || master->looks || seq <= master->options.elected)
-		return;
-	master->looks = true;
-	master->look.start = read_election;
-	master->look.finish = election_was_read;
-	op_order(master, &master->look);
 }
 
 /* Workers take the highest priority first, and then the oldest grant. */
@@ -179,6 +144,7 @@ static void die(struct master *master, struct peer *peer)
 	peer->is_dead = true;
 	peer->clean_at = master->now.boot + master->options.clean;
 	asks_free(master, peer);
+	requests_free(master, peer);
 	working_book(master, peer);
 	take_back_all(master, peer);
 	look_for_promises(master);
@@ -231,21 +197,8 @@ static void hear_promise(struct master *master, struct peer *peer, const struct 
 	look_for_promises(master);
 }
 
-/*
- * The engine has stored two elections with one count. Grants of the other one may have higher
- * numbers. So this master gets another count before it grants more. Each machine that has obeyed
- * the other one tells of it when it promises, or in its last heartbeat.
- */
-static void look_for_clash(struct master *master, const struct record *record)
-{
-	if (epochs_clash(record->epoch, master->options.epoch) ||
-	    (record->clashes && record->epoch == master->options.epoch))
-		use_up(master);
-}
-
 static void hear(struct master *master, struct peer *peer, const struct record *record)
 {
-	look_for_clash(master, record);
 	peer->beat = record->seq;
 	peer->stored = NEVER;
 	peer->heard_at = peer->early_beat == record->seq ? peer->early_at : master->now.boot;
@@ -286,9 +239,8 @@ static uint64_t bury_at(const struct master *master, const struct peer *peer)
 }
 
 /*
- * Compare and set: it fails if there is a heartbeat that this master has not received. A server
- * whose copy of the stream is damaged may never deliver that one. Then it counts as received when
- * it was read.
+ * Compare and set: it fails if there is a heartbeat that this master has not received, or if
+ * somebody has removed the last one, of which no tail tells. So what was read counts as received.
  */
 static void publish_burial(struct master *master, struct op *op)
 {

@@ -84,7 +84,7 @@ void recalls_untaken(struct peer *peer, uint32_t untaken)
 	peer->untaken = untaken;
 }
 
-static void send_recall(struct master *master, const struct master_key *key)
+void send_recall(struct master *master, const struct master_key *key, bool revokes)
 {
 	const struct peer *holder = key->booking.holder;
 	struct message message = {
@@ -93,6 +93,7 @@ static void send_recall(struct master *master, const struct master_key *key)
 		.machine = holder->name,
 		.hash = key->hash,
 		.token = key->booking.token,
+		.revokes = revokes,
 	};
 
 	master->ops->send(master->arg, holder->name, &message);
@@ -117,7 +118,7 @@ static void recall(struct master *master, struct master_key *key)
 	key->recalled_at = master->now.boot;
 	DL_APPEND2(master->recalled, key, recall_prev, recall_next);
 	master->nr_recalled++;
-	send_recall(master, key);
+	send_recall(master, key, false);
 }
 
 void recall_for_the_hungry(struct master *master)
@@ -166,7 +167,7 @@ void recall_to_coalesce(struct master *master, struct master_key *key)
 	if (key->stays) {
 		key->is_added_again = true;
 		if (is_raised)
-			send_recall(master, key);
+			send_recall(master, key, false);
 		return;
 	}
 	key->stays = true;
@@ -175,7 +176,7 @@ void recall_to_coalesce(struct master *master, struct master_key *key)
 	DL_APPEND2(master->staying[key->stay], key, stay_prev, stay_next);
 	if (key->next_stay < STAYS - 1)
 		key->next_stay++;
-	send_recall(master, key);
+	send_recall(master, key, false);
 }
 
 /* Each list is in the order of the times, because all its pauses are equally long. */

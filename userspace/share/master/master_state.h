@@ -43,6 +43,7 @@ enum stage {
 	STAGE_TIMED,	/* a timed add beside the run gets the newest value of that */
 	STAGE_ADD,	/* the same for an add */
 	STAGE_ERASE,	/* the granted versions are erased */
+	STAGE_REQUEST,	/* of no machine: what a person wants is done with it */
 };
 
 /*
@@ -59,6 +60,8 @@ enum stage {
  * @written: the sequence number of what counts as written, until the tail has delivered it; else 0
  * @recall_at: when it may be recalled, boot time
  * @priority: the highest since the grant
+ * @was: STAGE_REQUEST: what the key was, KWQ_WAS_* bits
+ * @known: STAGE_REQUEST: the record that the tail had delivered when one was read, 0 for none
  */
 struct booking {
 	struct master_key *prev, *next;
@@ -69,10 +72,11 @@ struct booking {
 	unsigned int erased;
 	enum record_kind kind;
 	struct record *result;
-	uint64_t base, expected, written, valued, noted;
+	uint64_t base, expected, written, valued, noted, known;
 	uint64_t recall_at;
 	unsigned int recalls;
 	int priority;
+	uint32_t was;
 	bool is_loss;
 };
 
@@ -92,6 +96,8 @@ enum { COUNT_READY, COUNT_WAITING, COUNT_BOOKED, COUNT_DEAD, COUNT_REMEMBERED, C
  * @next_stay: the list of the next pause, until it has run
  * @is_added_again: since then
  * @recall_prev, @recall_next: among the keys that were recalled just now, if @is_recalled
+ * @requests: that wait for it, the oldest first
+ * @served: the one that is being done, or NULL
  */
 struct master_key {
 	UT_hash_handle hh;
@@ -107,6 +113,23 @@ struct master_key {
 	unsigned int stay, next_stay;
 	struct op op;
 	unsigned int counted;
+	struct request *requests, *served;
+};
+
+/*
+ * A request of a machine, by its slot.
+ *
+ * @prev, @next: in @requests of its key
+ * @key: NULL if it was answered
+ * @was: what the key was, KWQ_WAS_* bits
+ */
+struct request {
+	struct request *prev, *next;
+	struct master_key *key;
+	struct peer *peer;
+	uint64_t number;
+	enum request_kind what;
+	uint32_t was;
 };
 
 /*
@@ -141,6 +164,7 @@ struct ask {
  * @hungry: how many of its asks wait for sleeping workers
  * @untaken: keys that no worker there has taken, as far as the master knows
  * @working: what its workers had of an older master, as its last heartbeat says
+ * @requests: by slot; NULL if it never had any
  */
 struct peer {
 	UT_hash_handle hh;
@@ -151,6 +175,7 @@ struct peer {
 	struct master_key *bookings, *ending;
 	size_t nr_bookings, hungry, untaken, nr_working;
 	struct held *working;
+	struct request *requests;
 	struct op op;
 	char name[];
 };
@@ -160,10 +185,7 @@ struct master {
 	const struct master_ops *ops;
 	void *arg;
 	struct instant now;
-	bool has_failed, is_deposed, is_blind, knows_members, is_serving, is_used_up;
-	/* Reads the election that its tail has passed. */
-	struct op look;
-	bool looks;
+	bool has_failed, is_deposed, knows_members, is_serving, is_used_up;
 	uint64_t last_op, last_number;
 	struct op *ops_by_id, *late_ops, *held_ops;
 	/* Operations of keys that may be under way, and those that are. */
@@ -291,7 +313,6 @@ void key_book_former(struct master *master, struct master_key *key, struct peer 
 
 struct peer *peer_find(struct master *master, const char *name);
 void peer_record(struct master *master, const struct record *record);
-void look_for_election(struct master *master, uint64_t seq);
 void epoch_record(struct master *master, const struct record *record);
 void peers_tick(struct master *master);
 uint64_t peers_next_due(const struct master *master);
@@ -305,13 +326,32 @@ void ask_message(struct master *master, const struct message *message);
 /* Grants what is ready to those who ask, and recalls keys for sleeping workers. */
 void serve(struct master *master);
 
-/* Grants no more in this epoch. */
-void use_up(struct master *master);
-
 /* The machine is dead: its asks are. */
 void asks_free(struct master *master, struct peer *peer);
 
+/* master_requests.c */
+
+void request_message(struct master *master, const struct message *message);
+
+/* @key, which nobody has, is wanted by a person. */
+void request_begin(struct master *master, struct master_key *key);
+
+/* The tail has delivered what a request of @key waits for. */
+void request_record_received(struct master *master, struct master_key *key);
+
+/* A job of @key has ended. */
+void requests_job_ended(struct master_key *key);
+
+/* Before @key is freed. */
+void requests_forget(struct master_key *key);
+
+/* The machine is dead: nobody waits for the replies. */
+void requests_free(struct master *master, struct peer *peer);
+
 /* master_recalls.c */
+
+/* Asks the machine for @key. With @revokes, its job ends. */
+void send_recall(struct master *master, const struct master_key *key, bool revokes);
 
 /* N6: nobody sleeps while another machine has keys that wait for a worker. */
 void recall_for_the_hungry(struct master *master);

@@ -108,7 +108,6 @@ static void forget_name(struct member *member)
 	member->beat_at = NEVER;
 	member->look_at = NEVER;
 	member->is_electing = false;
-	member->is_asking = false;
 }
 
 static void leave_for_good(struct member *member)
@@ -128,11 +127,6 @@ static void nothing_follows(struct member *member, struct member_op *op, enum op
 	(void)record;
 }
 
-static bool clashes(const struct member *member, uint64_t epoch)
-{
-	return member->clashing && member->clashing == epoch_count(epoch);
-}
-
 /* A name that is given up is dead at once, so that nobody waits for its promise or its lease. */
 static void publish_burial(struct member *member,
 			   void (*end)(struct member *, struct member_op *, enum op_result,
@@ -143,7 +137,6 @@ static void publish_burial(struct member *member,
 		.machine = member->name,
 		.is_dead = true,
 		.epoch = member->known_epoch,
-		.clashes = clashes(member, member->known_epoch),
 	};
 	struct member_op *op = member_op(member, member->life, end);
 
@@ -211,7 +204,6 @@ static void publish_beat(struct member *member, uint64_t expected,
 		.kind = RECORD_BEAT,
 		.machine = member->name,
 		.epoch = member->epoch,
-		.clashes = clashes(member, member->epoch),
 	};
 	struct member_op *op;
 	struct held *held;
@@ -255,6 +247,7 @@ static void obey(struct member *member, uint64_t epoch)
 	member->promised = 0;
 	member->outdated = 0;
 	keys_obey(member);
+	requests_obey(member);
 }
 
 /*
@@ -530,6 +523,7 @@ void member_tick(struct member *member, struct instant now)
 	lease_tick(member);
 	asks_refresh(member);
 	dones_tick(member);
+	requests_tick(member);
 	adds_tick(member);
 	election_tick(member);
 }
@@ -552,6 +546,7 @@ uint64_t member_next_due(const struct member *member)
 		next = earlier(next, member->dones->send_at);
 	if (member->late_adds)
 		next = earlier(next, member->late_adds->again_at);
+	next = earlier(next, requests_next_due(member));
 	return earlier(earlier(next, member->asks_at), election_next_due(member));
 }
 

@@ -42,7 +42,12 @@ struct member;
  * @take_back: if no worker has taken the key, the caller removes it and calls member_ended() with
  *	OUTCOME_RETURNED, later. Else it does nothing.
  * @confirmed: the end of this key is in the stream
+ * @revoke: the key goes back even from a worker, whose job ends. The caller calls member_ended()
+ *	later, with OUTCOME_DONE, or OUTCOME_RETURNED if no worker had it. If the key has ended
+ *	already, it does nothing.
  * @added: the add of this number is in the stream
+ * @replied: the request of this number was done. @was: what its key was, KWQ_WAS_* bits; 0 if it
+ *	was not there, or not so. @is_sure: 0 is true; otherwise an older master may have done it.
  * @elected: this machine is the master of @epoch, by the record @seq. The caller makes one, and
  *	ends the one of an older epoch.
  * @left: the name is given up, after member_leave()
@@ -58,7 +63,9 @@ struct member_ops {
 	void (*start)(void *arg, const struct key_hash *hash, const struct work *work,
 		      struct token token);
 	void (*take_back)(void *arg, const struct key_hash *hash, struct token token);
+	void (*revoke)(void *arg, const struct key_hash *hash, struct token token);
 	void (*confirmed)(void *arg, const struct key_hash *hash);
+	void (*replied)(void *arg, uint64_t request, uint32_t was, bool is_sure);
 	void (*added)(void *arg, uint64_t add);
 	void (*elected)(void *arg, uint64_t epoch, uint64_t seq);
 	void (*left)(void *arg);
@@ -150,7 +157,7 @@ void member_set_slots(struct member *member, uint32_t slots, uint32_t hungry, st
 void member_record(struct member *member, uint64_t tail, const struct record *record,
 		   struct instant now);
 
-/* A message of a master: GRANT, CONFIRM or RECALL. */
+/* A message of a master: GRANT, CONFIRM, RECALL or REPLY. */
 void member_message(struct member *member, const struct message *message, struct instant now);
 
 /* The result of publish. @seq: the sequence number of what was published. */
@@ -175,6 +182,16 @@ void member_ended(struct member *member, const struct key_hash *hash, struct tok
 /* Adds a key. @id: a number that is not in use. Repeats until it is in the stream, lease or not. */
 void member_add(struct member *member, uint64_t id, const struct member_add *add,
 		struct instant now);
+
+/*
+ * A person wants something of a key, which may be anywhere. @id: a number that is not in use.
+ * Repeats it until a master has done it. Returns false if REQUESTS_MAX are not done yet.
+ */
+bool member_request(struct member *member, uint64_t id, enum request_kind what,
+		    const struct key_hash *hash, struct instant now);
+
+/* Nobody waits for the request any more. It may be done still. */
+void member_forget_request(struct member *member, uint64_t id);
 
 /* Elects this machine again, when its epoch has no numbers left. */
 void member_elect(struct member *member, struct instant now);

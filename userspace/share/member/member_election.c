@@ -60,8 +60,6 @@ static bool is_master(const struct member *member, const char *name)
 
 static void know_epoch(struct member *member, uint64_t epoch)
 {
-	if (epochs_clash(epoch, member->known_epoch))
-		member->clashing = epoch_count(epoch);
 	if (epoch > member->known_epoch)
 		member->known_epoch = epoch;
 }
@@ -86,8 +84,6 @@ void heard_record(struct member *member, const struct record *record)
 			member->master_is_dead = true;
 		return;
 	}
-	if (record->epoch > member->known_epoch && member->known_epoch <= member->seen)
-		member->ask_at = member->now.boot + member->options.repeat;
 	know_epoch(member, record->epoch);
 	heard = heard_get(member, record->machine);
 	if (!heard || record->seq <= heard->seq)
@@ -152,7 +148,7 @@ static uint64_t elect_first_at(const struct member *member)
 	return member->expects_others && at > member->elect_at ? at : member->elect_at;
 }
 
-static uint64_t elect_at(const struct member *member)
+uint64_t election_next_due(const struct member *member)
 {
 	uint64_t ttl = member->options.ttl > member->master_ttl ? member->options.ttl :
 		       member->master_ttl;
@@ -168,24 +164,6 @@ static uint64_t elect_at(const struct member *member)
 	return silent_at;
 }
 
-/*
- * Others obey an epoch of which the tail has not told. The copy of the stream that it reads may
- * have lost the election: nats-server 2.10.27 does that after a power cut.
- */
-static uint64_t ask_at(const struct member *member)
-{
-	bool is_behind = member->known_epoch > member->seen;
-
-	return is_behind && member->lease_until && !member->is_asking ? member->ask_at : NEVER;
-}
-
-uint64_t election_next_due(const struct member *member)
-{
-	uint64_t ask = ask_at(member), elect = elect_at(member);
-
-	return ask < elect ? ask : elect;
-}
-
 static void may_elect_later(struct member *member)
 {
 	member->is_electing = false;
@@ -193,8 +171,7 @@ static void may_elect_later(struct member *member)
 }
 
 /*
- * The tail tells neither of a damaged election, nor of one that somebody has removed, nor of one
- * that its copy of the stream has lost.
+ * The tail tells neither of a damaged election, nor of one that somebody has removed.
  */
 static void election_was_read(struct member *member, struct member_op *op, enum op_result result,
 			      uint64_t seq, const struct record *record)
@@ -209,23 +186,10 @@ static void election_was_read(struct member *member, struct member_op *op, enum 
 	may_elect_later(member);
 }
 
-static void epoch_was_read(struct member *member, struct member_op *op, enum op_result result,
-			   uint64_t seq, const struct record *record)
-{
-	(void)op;
-	(void)seq;
-	member->is_asking = false;
-	member->ask_at = member->now.boot + member->options.beat;
-	if (result == OP_OK)
-		member_epoch(member, record);
-}
-
-static void read_election(struct member *member,
-			  void (*end)(struct member *, struct member_op *, enum op_result,
-				      uint64_t, const struct record *))
+static void read_election(struct member *member)
 {
 	static const struct key_hash none;
-	struct member_op *op = member_op(member, member->life, end);
+	struct member_op *op = member_op(member, member->life, election_was_read);
 
 	if (op)
 		member->ops->read(member->arg, op->id, RECORD_EPOCH, &none);
@@ -239,7 +203,7 @@ static void election_was_published(struct member *member, struct member_op *op,
 	(void)seq;
 	(void)record;
 	if (result == OP_WRONG_SEQUENCE)
-		read_election(member, election_was_read);
+		read_election(member);
 	else
 		may_elect_later(member);
 }
@@ -270,11 +234,7 @@ void election_tick(struct member *member)
 	};
 	struct member_op *op;
 
-	if (ask_at(member) <= member->now.boot) {
-		member->is_asking = true;
-		read_election(member, epoch_was_read);
-	}
-	if (elect_at(member) > member->now.boot)
+	if (election_next_due(member) > member->now.boot)
 		return;
 	op = member_op(member, member->life, election_was_published);
 	if (!op)

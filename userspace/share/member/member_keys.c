@@ -13,7 +13,7 @@
  */
 enum { UNCONFIRMED_MAX = 1000 };
 
-static bool may_ask(const struct member *member)
+bool may_ask(const struct member *member)
 {
 	return member->phase == PHASE_IN && member->epoch && has_lease(member);
 }
@@ -440,6 +440,9 @@ static void take_recall(struct member *member, const struct message *message)
 
 	if (!holding)
 		repeat_open_asks(member);
+	else if (message->revokes && holding->state != ENDED &&
+		 same_token(holding->token, message->token))
+		member->ops->revoke(member->arg, &holding->hash, holding->token);
 	else if (holding->state == UNTAKEN && same_token(holding->token, message->token))
 		member->ops->take_back(member->arg, &holding->hash, holding->token);
 }
@@ -448,6 +451,7 @@ static void (*const message_functions[])(struct member *member, const struct mes
 	[MESSAGE_GRANT] = take_grant,
 	[MESSAGE_CONFIRM] = take_confirm,
 	[MESSAGE_RECALL] = take_recall,
+	[MESSAGE_REPLY] = take_reply,
 };
 
 void member_message(struct member *member, const struct message *message, struct instant now)
@@ -457,7 +461,7 @@ void member_message(struct member *member, const struct message *message, struct
 	member_tick(member, now);
 	if (!member->epoch || message->epoch != member->epoch)
 		return;
-	if (message->kind <= MESSAGE_RECALL && message_functions[message->kind])
+	if (message->kind < ARRAY_SIZE(message_functions) && message_functions[message->kind])
 		message_functions[message->kind](member, message);
 }
 

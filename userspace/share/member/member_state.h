@@ -69,6 +69,18 @@ struct holding {
 };
 
 /*
+ * A request that is open has a number, and is repeated until a reply answers it.
+ *
+ * @epoch: of the master that it was sent to first, 0 for none
+ */
+struct member_request {
+	uint64_t id, number, send_at, epoch;
+	bool is_open, is_sure;
+	enum request_kind what;
+	struct key_hash hash;
+};
+
+/*
  * An add that is not in the stream yet.
  *
  * @prev, @next, @again_at: among those to begin again, if @is_late
@@ -112,7 +124,6 @@ struct heard {
  * @look_at: when to look for the own join, NEVER if that is on its way
  * @known: the sequence number of the last election, 0 if there is none
  * @known_epoch: the highest epoch ever seen, also in heartbeats
- * @clashing: the count of the last two epochs that clash
  * @expects_others: machines may be at work that no election tells of
  * @in_since: when it began to take part
  * @window: of its adds
@@ -142,20 +153,18 @@ struct member {
 	struct holding *holdings, *dones;
 	size_t nr_untaken, nr_ended, surprises;
 	bool some_came_back;
+	struct member_request requests[REQUESTS_MAX];
 
 	struct add *adds, *late_adds;
 	struct window window;
 	size_t nr_awaited;
 
 	struct heard *heard;
-	uint64_t known, known_epoch, clashing, elected, own_epoch;
+	uint64_t known, known_epoch, elected, own_epoch;
 	uint64_t master_heard_at, master_ttl, elect_at;
 	char *master_name;
 	uint64_t in_since;
 	bool master_is_dead, shall_elect, is_electing, expects_others;
-	/* When the newest election is read from the stream: the tail does not tell of it. */
-	uint64_t ask_at;
-	bool is_asking;
 };
 
 /* member.c */
@@ -197,6 +206,18 @@ void dones_tick(struct member *member);
  * false if memory has run out.
  */
 bool keys_held(struct member *member, struct held **held, size_t *nr);
+
+/* Whether it may ask its master for something. */
+bool may_ask(const struct member *member);
+
+/* member_requests.c */
+
+void requests_tick(struct member *member);
+
+/* A new master: they are sent again. */
+void requests_obey(struct member *member);
+uint64_t requests_next_due(const struct member *member);
+void take_reply(struct member *member, const struct message *message);
 
 /* member_adds.c */
 

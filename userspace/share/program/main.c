@@ -13,7 +13,7 @@
 #include "base/daemon.h"
 #include "base/duration.h"
 #include "base/notify.h"
-#include "list.h"
+#include "callers.h"
 #include "report.h"
 #include "share_options.h"
 
@@ -105,9 +105,16 @@ static int check_outbox(const struct kwq *q, const char *name, const char *of,
 	return STATUS_OK;
 }
 
-/* @outbox_of: receives the outbox, whose handle belongs to @local. Returns an exit status. */
-static int open_queues(struct local **local, struct kwq **outbox_of, struct share_options *o)
+/*
+ * @outbox_of: receives the outbox, whose handle belongs to @local
+ * @id: receives that of the queue
+ *
+ * Returns an exit status.
+ */
+static int open_queues(struct local **local, struct kwq **outbox_of, uint64_t *id,
+		       struct share_options *o)
 {
+	struct kwq_stat st = { .size = sizeof(st) };
 	char name[KWQ_NAME_MAX + 16];
 	struct kwq *queue = NULL, *outbox = NULL;
 	int status, err;
@@ -132,7 +139,10 @@ static int open_queues(struct local **local, struct kwq **outbox_of, struct shar
 	if (!status)
 		status = create_missing(&queue, o->queue, &o->create.queue);
 	if (!status) {
-		err = local_open(local, queue, outbox);
+		err = kwq_stat(queue, &st);
+		*id = st.id;
+		if (!err)
+			err = local_open(local, queue, outbox);
 		if (err == -EBUSY) {
 			message("%s: another program shares or keeps this queue", o->queue);
 			status = STATUS_FAILED;
@@ -153,6 +163,7 @@ static int open_queues(struct local **local, struct kwq **outbox_of, struct shar
 
 /*
  * @outbox: belongs to @local
+ * @id: of the queue
  * @is_leaving: a signal came
  */
 struct loop {
@@ -161,6 +172,8 @@ struct loop {
 	struct local *local;
 	const struct kwq *outbox;
 	struct machine *machine;
+	struct callers *callers;
+	uint64_t id;
 	struct daemon daemon;
 	struct report report;
 	bool is_leaving;
@@ -197,6 +210,7 @@ static bool wait_until(struct loop *loop, uint64_t until)
 		{ .fd = engine_fd(loop->engine), .events = POLLIN },
 		{ .fd = local_queue_fd(loop->local), .events = POLLPRI },
 		{ .fd = local_outbox_fd(loop->local), .events = POLLPRI },
+		{ .fd = callers_fd(loop->callers), .events = POLLIN },
 	};
 
 	return daemon_wait(&loop->daemon, fds, ARRAY_SIZE(fds), until);
@@ -227,8 +241,10 @@ static uint64_t next_due(const struct loop *loop)
 static int run(struct loop *loop)
 {
 	for (;;) {
-		enum machine_step step = machine_step(loop->machine);
+		enum machine_step step;
 
+		callers_step(loop->callers);
+		step = machine_step(loop->machine);
 		if (step == MACHINE_FAILED)
 			return STATUS_FAILED;
 		tell(loop);
@@ -244,6 +260,8 @@ static int run(struct loop *loop)
 /* Takes part until the end. Returns an exit status. */
 static int take_part(struct loop *loop)
 {
+	int err;
+
 	/* A journal has the messages of several queues. */
 	message_about = loop->options->queue;
 	loop->engine = engine_open(&loop->options->engine);
@@ -252,6 +270,9 @@ static int take_part(struct loop *loop)
 	loop->machine = machine_new(&loop->options->machine, loop->engine, loop->local);
 	if (!loop->machine)
 		return complain("memory", -ENOMEM);
+	err = callers_open(&loop->callers, loop->machine, loop->id);
+	if (err)
+		return complain("commands cannot reach this kwq share", err);
 	/* Adds are taken from now on. */
 	notify_send("READY=1");
 	return run(loop);
@@ -294,7 +315,7 @@ static int share(struct share_options *options)
 	err = daemon_begin(&loop.daemon, CLOCK_BOOTTIME);
 	if (err)
 		return complain("signals", err);
-	status = open_queues(&loop.local, &outbox, options);
+	status = open_queues(&loop.local, &outbox, &loop.id, options);
 	if (status)
 		return status;
 	loop.outbox = outbox;
@@ -306,6 +327,7 @@ static int share(struct share_options *options)
 		status = take_part(&loop);
 		report_end(&loop.report);
 	}
+	callers_close(loop.callers);
 	machine_free(loop.machine);
 	engine_close(loop.engine);
 	local_close(loop.local);
@@ -327,5 +349,5 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "--options"))
 		return share_options_list();
 	share_options_parse(&options, argc, argv);
-	return options.lists ? share_list(&options) : share(&options);
+	return share(&options);
 }

@@ -30,8 +30,6 @@ enum {
 	OPT_KEY,
 	OPT_STREAM_BYTES,
 	OPT_METRICS,
-	OPT_LIST,
-	OPT_DEAD,
 };
 
 static const struct option options[] = {
@@ -51,9 +49,6 @@ static const struct option options[] = {
 	{ "key", required_argument, NULL, OPT_KEY },
 	{ "stream-bytes", required_argument, NULL, OPT_STREAM_BYTES },
 	{ "metrics", required_argument, NULL, OPT_METRICS },
-	{ "list", no_argument, NULL, OPT_LIST },
-	{ "dead", no_argument, NULL, OPT_DEAD },
-	OPTION_JSON, OPTION_NO_HEADINGS,
 	OPTION_MODE, OPTION_MAX_ITEMS, OPTION_MAX_BYTES, OPTION_LEASE, OPTION_GROUP_LIMIT,
 	OPTION_AGING, OPTION_SYNC,
 	OPTION_RETRY, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST,
@@ -65,6 +60,11 @@ static const struct option options[] = {
 #define TTL_DEFAULT (12 * NS_PER_S)
 #define TTL_MIN (2 * NS_PER_S)
 #define TTL_MAX (3600 * NS_PER_S)
+/*
+ * Without a limit of its own a stream grows until the server refuses all records, and then the ends
+ * of keys and heartbeats, too. With one, adds leave room for these.
+ */
+#define STREAM_BYTES (UINT64_C(1) << 30)
 /* A long lease is no reason to stay with a server that stores nothing. */
 #define SILENT_MAX (10 * NS_PER_S)
 
@@ -124,6 +124,7 @@ static bool stream_option(struct engine_options *e, int opt)
 		break;
 	case OPT_STREAM_BYTES:
 		e->max_bytes = must_parse_number("--stream-bytes", optarg, 0, INT64_MAX);
+		e->may_shrink = false;
 		break;
 	default:
 		return false;
@@ -199,32 +200,14 @@ static bool machine_option(struct share_options *o, int opt)
 	return true;
 }
 
-/* Returns false for an option that does not belong to --list. */
-static bool list_option(struct share_options *o, int opt)
-{
-	switch (opt) {
-	case OPT_LIST:
-		o->lists = true;
-		break;
-	case OPT_DEAD:
-		o->only_dead = true;
-		break;
-	case OPT_JSON:
-		o->json = true;
-		break;
-	case 'H':
-		o->no_headings = true;
-		break;
-	default:
-		return false;
-	}
-	return true;
-}
-
 static void set_defaults(struct share_options *o)
 {
 	*o = (struct share_options){
-		.engine.replicas = 1,
+		.engine = {
+			.replicas = 1,
+			.max_bytes = STREAM_BYTES,
+			.may_shrink = true,
+		},
 		.machine = { .ttl = TTL_DEFAULT, .slots = 4, .is_candidate = true },
 		.stop_timeout = 60 * NS_PER_S,
 	};
@@ -260,15 +243,9 @@ static void set_names(struct share_options *o)
 		exit(complain(o->queue, err));
 }
 
-/* The checks that need all options. @not_for_lists: the name of one, or NULL. */
-static void check(struct share_options *o, const char *not_for_lists)
+/* The checks that need all options. */
+static void check(struct share_options *o)
 {
-	if (o->lists && not_for_lists)
-		usage("--list and --%s cannot be combined", not_for_lists);
-	if (!o->lists && (o->only_dead || o->json || o->no_headings))
-		usage("--dead, --json and --no-headings need --list");
-	if (o->json && o->no_headings)
-		usage("--json and --no-headings cannot be combined");
 	if (!o->nr_urls)
 		usage("--nats URL is missing: the servers of NATS, as nats://HOST");
 	if (!!o->engine.credentials + !!o->engine.nkey + !!o->engine.user_file +
@@ -279,8 +256,7 @@ static void check(struct share_options *o, const char *not_for_lists)
 	if (!o->host[0])
 		set_default_host(o);
 	set_names(o);
-	if (!o->lists)
-		must_have_queue_options(&o->create);
+	must_have_queue_options(&o->create);
 }
 
 /* Ends the program, after a message, if a file cannot be read. @file may be NULL. */
@@ -330,7 +306,6 @@ static void connect_parts(struct share_options *o)
 	o->engine.urls = o->urls;
 	o->engine.names = &o->names;
 	o->engine.client = o->host;
-	o->engine.only_existing = o->lists;
 	o->engine.silent_ms = silent_ms(o->machine.ttl);
 	o->machine.names = &o->names;
 	o->machine.host = o->host;
@@ -338,20 +313,17 @@ static void connect_parts(struct share_options *o)
 
 void share_options_parse(struct share_options *o, int argc, char **argv)
 {
-	const char *not_for_lists = NULL;
 	int opt;
 
 	set_defaults(o);
-	while ((opt = getopt_long(argc, argv, "m:vhH", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "m:vh", options, NULL)) != -1) {
 		if (opt == OPT_NATS)
 			add_urls(o, optarg);
-		else if (machine_option(o, opt))
-			not_for_lists = name_of(opt);
-		else if (!login_option(&o->engine, opt) && !list_option(o, opt))
+		else if (!machine_option(o, opt) && !login_option(&o->engine, opt))
 			option_common(opt);
 	}
 	o->queue = must_be_name(only_argument(argc, argv, "QUEUE"));
-	check(o, not_for_lists);
+	check(o);
 	check_files(&o->engine);
 	connect_parts(o);
 }

@@ -16,7 +16,6 @@ enum { URLS_MAX = 32 };
  * @create: of local queues that have to be created
  * @stop_timeout: after a signal, how long workers may go on, in ns
  * @metrics: the file for Prometheus, or NULL
- * @lists: list the keys, and do nothing else
  */
 struct share_options {
 	const char *queue;
@@ -26,7 +25,6 @@ struct share_options {
 	uint64_t stop_timeout;
 	const char *metrics;
 	bool verbose;
-	bool lists, only_dead, json, no_headings;
 	const char *urls[URLS_MAX + 1];
 	unsigned int nr_urls;
 	struct names names;

@@ -36,7 +36,6 @@ enum member {
 	TTL,
 	DEAD,
 	EPOCH,
-	CLASHES,
 	HELD,
 	MESSAGE,
 	SLOT,
@@ -47,6 +46,9 @@ enum member {
 	TOKEN,
 	VERSIONS,
 	OUTCOME,
+	REVOKES,
+	REQUEST,
+	WAS,
 	MEMBERS
 };
 
@@ -79,9 +81,8 @@ static const struct {
 	[TTL] = { "r", UNSIGNED, 1, RECORD_TTL_MAX },
 	[DEAD] = { "x", FLAG },
 	[EPOCH] = { "e", UNSIGNED, 0, EPOCH_MAX },
-	[CLASHES] = { "ec", FLAG },
 	[HELD] = { "l", LIST },
-	[MESSAGE] = { "i", UNSIGNED, 0, MESSAGE_RECALL },
+	[MESSAGE] = { "i", UNSIGNED, 0, MESSAGE_REPLY },
 	[SLOT] = { "o", UNSIGNED, 0, UINT32_MAX },
 	[NUMBER] = { "n", UNSIGNED, 0, UINT64_MAX },
 	[HUNGRY] = { "y", FLAG },
@@ -90,6 +91,9 @@ static const struct {
 	[TOKEN] = { "c", PAIR },
 	[VERSIONS] = { "u", TRIPLE },
 	[OUTCOME] = { "z", UNSIGNED, 0, OUTCOME_RETURNED },
+	[REVOKES] = { "rv", FLAG },
+	[REQUEST] = { "rq", UNSIGNED, 0, REQUEST_END_WAIT },
+	[WAS] = { "wa", UNSIGNED, 0, UINT32_MAX },
 };
 
 #define BIT(member) (UINT32_C(1) << (member))
@@ -107,7 +111,7 @@ static const struct kind_members of_record[] = {
 	[RECORD_RETRY] = { BIT(KEY) | BIT(DUE) | BIT(STATE), WORK | SOURCES },
 	[RECORD_EPOCH] = { BIT(MACHINE) | BIT(EPOCH), 0 },
 	[RECORD_JOIN] = { BIT(MACHINE) | BIT(TTL), 0 },
-	[RECORD_BEAT] = { BIT(MACHINE) | BIT(EPOCH), BIT(DEAD) | BIT(CLASHES) | BIT(HELD) },
+	[RECORD_BEAT] = { BIT(MACHINE) | BIT(EPOCH), BIT(DEAD) | BIT(HELD) },
 };
 
 /* A done has the key, or its hash. */
@@ -119,7 +123,10 @@ static const struct kind_members of_message[] = {
 	[MESSAGE_DONE] = { BIT(EPOCH) | BIT(MACHINE) | BIT(TOKEN) | BIT(VERSIONS) | BIT(OUTCOME) |
 			   BIT(DUE), WORK | BIT(HASH) | BIT(UNTAKEN) },
 	[MESSAGE_CONFIRM] = { BIT(EPOCH) | BIT(HASH) | BIT(TOKEN), 0 },
-	[MESSAGE_RECALL] = { BIT(EPOCH) | BIT(HASH) | BIT(TOKEN), 0 },
+	[MESSAGE_RECALL] = { BIT(EPOCH) | BIT(HASH) | BIT(TOKEN), BIT(REVOKES) },
+	[MESSAGE_REQUEST] = { BIT(EPOCH) | BIT(MACHINE) | BIT(SLOT) | BIT(NUMBER) | BIT(HASH) |
+			      BIT(REQUEST), 0 },
+	[MESSAGE_REPLY] = { BIT(EPOCH) | BIT(SLOT) | BIT(NUMBER) | BIT(WAS), 0 },
 };
 
 /* Both structures, as far as they are written. */
@@ -299,7 +306,6 @@ int record_encode(struct buffer *to, const struct record *record)
 	case RECORD_BEAT:
 		have_number(&c, EPOCH, record->epoch);
 		have_unless_0(&c, DEAD, record->is_dead);
-		have_unless_0(&c, CLASHES, record->clashes);
 		if (record->nr_held)
 			c.has |= BIT(HELD);
 		break;
@@ -315,13 +321,18 @@ int record_encode(struct buffer *to, const struct record *record)
 	return encode(to, &c);
 }
 
+static void have_hash(struct contents *c, const struct message *message)
+{
+	have_bytes(c, HASH, (struct bytes){ message->hash.bytes, HASH_LEN });
+}
+
 static void have_key_of(struct contents *c, const struct message *message)
 {
 	if (message->work.key.len) {
 		have_work(c, &message->work);
 		return;
 	}
-	have_bytes(c, HASH, (struct bytes){ message->hash.bytes, HASH_LEN });
+	have_hash(c, message);
 	have_unless_0(c, ABANDONED, message->work.abandoned);
 }
 
@@ -347,12 +358,21 @@ int message_encode(struct buffer *to, const struct message *message)
 		have_number(&c, DUE, message->due);
 		have_unless_0(&c, UNTAKEN, message->untaken);
 		break;
+	case MESSAGE_REQUEST:
+		have_machine(&c, message->machine);
+		have_number(&c, REQUEST, message->request);
+		have_hash(&c, message);
+		break;
+	case MESSAGE_REPLY:
+		have_number(&c, WAS, message->was);
+		break;
 	case MESSAGE_CONFIRM:
 	case MESSAGE_RECALL:
-		have_bytes(&c, HASH, (struct bytes){ message->hash.bytes, HASH_LEN });
+		have_unless_0(&c, REVOKES, message->revokes);
+		have_hash(&c, message);
 		break;
 	}
-	if (message->kind == MESSAGE_ASK || message->kind == MESSAGE_GRANT) {
+	if (of_message[message->kind].required & BIT(SLOT)) {
 		have_number(&c, SLOT, message->slot);
 		have_number(&c, NUMBER, message->number);
 	}
@@ -634,7 +654,6 @@ static int take_record(struct record *record, struct record_memory *memory,
 	record->epoch = c->numbers[EPOCH];
 	if (record->kind == RECORD_EPOCH)
 		record->epoch = epoch_of(epoch_count(record->epoch), record->seq);
-	record->clashes = c->has & BIT(CLASHES) && c->numbers[CLASHES];
 	record->is_dead = c->has & BIT(DEAD) && c->numbers[DEAD];
 	if (c->has & BIT(HELD)) {
 		record->held = c->held;
@@ -704,7 +723,8 @@ static int take_hash(struct message *message, const struct contents *c)
 			return -ENOMEM;
 	}
 	if (!(c->has & BIT(HASH)))
-		return c->has & BIT(KEY) || message->kind == MESSAGE_ASK ? 0 : -EBADMSG;
+		return c->has & BIT(KEY) || message->kind == MESSAGE_ASK ||
+		       message->kind == MESSAGE_REPLY ? 0 : -EBADMSG;
 	memcpy(said.bytes, c->bytes[HASH].at, HASH_LEN);
 	if (c->has & BIT(KEY) && memcmp(said.bytes, message->hash.bytes, HASH_LEN))
 		return -EBADMSG;
@@ -736,6 +756,9 @@ int message_decode(struct message *message, struct record_memory *memory, struct
 		.versions = c.versions,
 		.outcome = c.numbers[OUTCOME],
 		.due = c.numbers[DUE],
+		.revokes = c.numbers[REVOKES],
+		.request = c.numbers[REQUEST],
+		.was = c.numbers[WAS],
 		.work.abandoned = c.numbers[ABANDONED],
 	};
 	/* Its key goes into a record. */

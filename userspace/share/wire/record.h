@@ -36,8 +36,7 @@ enum { HELD_MAX = 10000 };
 
 /*
  * An epoch: how many elections there were, and in its low bits the sequence number of its record.
- * So no two elections have one epoch. Two can have one count: a new leader of nats-server 2.10 may
- * compare and set before it has applied its log.
+ * So no two elections have one epoch, even if somebody has made the stream anew.
  */
 enum { EPOCH_SEQ_BITS = 42 };
 
@@ -49,12 +48,6 @@ static inline uint64_t epoch_of(uint64_t count, uint64_t seq)
 static inline uint64_t epoch_count(uint64_t epoch)
 {
 	return epoch >> EPOCH_SEQ_BITS;
-}
-
-/* Whether these are two elections with one count. 0 is none. */
-static inline bool epochs_clash(uint64_t a, uint64_t b)
-{
-	return a != b && epoch_count(a) && epoch_count(a) == epoch_count(b);
 }
 
 /* The number of a grant: compare the epoch first. */
@@ -105,7 +98,6 @@ struct held {
  * @ttl: JOIN: how long the machine may be silent, in ns
  * @epoch: EPOCH: this one, without its sequence number until it is stored; BEAT: the promised one,
  *	or of a burial the highest one that its sender knows
- * @clashes: BEAT: another election has the count of @epoch
  */
 struct record {
 	enum record_kind kind;
@@ -115,13 +107,27 @@ struct record {
 	uint64_t due, past, through, valued, noted;
 	enum retry_state state;
 	const char *machine;
-	bool is_dead, clashes;
+	bool is_dead;
 	uint64_t ttl, epoch;
 	const struct held *held;
 	size_t nr_held;
 };
 
-enum message_kind { MESSAGE_ASK, MESSAGE_GRANT, MESSAGE_DONE, MESSAGE_CONFIRM, MESSAGE_RECALL };
+enum message_kind {
+	MESSAGE_ASK, MESSAGE_GRANT, MESSAGE_DONE, MESSAGE_CONFIRM, MESSAGE_RECALL, MESSAGE_REQUEST,
+	MESSAGE_REPLY,
+};
+
+/* A person wants this of a key, on whichever machine. */
+enum request_kind {
+	REQUEST_REMOVE,		/* it is gone, and its job ends */
+	REQUEST_DROP,		/* a dead key is gone */
+	REQUEST_KICK,		/* a dead key is ready */
+	REQUEST_END_WAIT,	/* a waiting key is ready */
+};
+
+/* A machine has so many requests that are not answered, at most. */
+enum { REQUESTS_MAX = 64 };
 
 enum outcome {
 	OUTCOME_DONE,		/* and its count of requeues is 0 */
@@ -132,12 +138,16 @@ enum outcome {
 };
 
 /*
- * @machine: ASK, DONE: the sender
- * @slot, @number: ASK, GRANT: which ask of the machine this is or answers
+ * @machine: ASK, DONE, REQUEST: the sender
+ * @slot, @number: ASK, GRANT, REQUEST, REPLY: which ask or request of the machine this is or
+ *	answers
  * @is_hungry: ASK: a worker sleeps there
  * @untaken: ASK, DONE: how many keys the machine holds that no worker has taken
  * @work: GRANT; DONE: the same work with its new counts, if the outcome is RETRY, REMEMBERED or
  *	DEAD, and with a note only if that is a new one
+ * @revokes: RECALL: also from a worker, whose job ends
+ * @request: REQUEST
+ * @was: REPLY: what the key was, KWQ_WAS_* bits; 0 if it was not there, or not so
  */
 struct message {
 	enum message_kind kind;
@@ -153,6 +163,9 @@ struct message {
 	struct work work;
 	enum outcome outcome;
 	uint64_t due;
+	bool revokes;
+	enum request_kind request;
+	uint32_t was;
 };
 
 /* ---- Names ---------------------------------------------------------------- */

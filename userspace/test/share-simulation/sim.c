@@ -164,6 +164,23 @@ static void add_event(struct sim *sim, struct event *event)
 	sim_after(sim, sim_random(sim, sim_chance(sim, 500) ? 5 * SECOND : 300 * MS), add_event);
 }
 
+/* A person removes keys, and makes others ready. */
+static void request_event(struct sim *sim, struct event *event)
+{
+	static const enum request_kind kinds[] = {
+		REQUEST_REMOVE, REQUEST_REMOVE, REQUEST_REMOVE, REQUEST_DROP, REQUEST_KICK,
+		REQUEST_END_WAIT,
+	};
+	enum request_kind what = kinds[sim_random(sim, ARRAY_SIZE(kinds))];
+	int key = sim_random(sim, sim->nr_keys);
+
+	(void)event;
+	if (sim->now > sim->adds_until)
+		return;
+	machine_request(any_machine(sim), key, what);
+	sim_after(sim, sim_random(sim, SECOND), request_event);
+}
+
 static void cut(struct sim *sim, uint64_t *until)
 {
 	*until = sim->now + sim_random(sim, sim_chance(sim, 5000) ? 2 * SECOND : 25 * SECOND);
@@ -288,8 +305,6 @@ static void set_up(struct sim *sim)
 	sim->twice = fault_rate(sim, 3000);
 	sim->slow = fault_rate(sim, 1000);
 	sim->lost_acks = fault_rate(sim, 1000);
-	sim->gaps = fault_rate(sim, 3000);
-	sim->stale = fault_rate(sim, 6000);
 	if (sim->mode == MODE_FAULTS && sim_chance(sim, 2000))
 		sim->memory = 100 + sim_random(sim, 3000);
 	sim->is_narrow = sim->nr_keys % 2 == 0;
@@ -314,6 +329,9 @@ static void set_up(struct sim *sim)
 	else if (sim->mode == MODE_DEATHS)
 		sim_after(sim, 20 * SECOND + sim_random(sim, 10 * SECOND), death_event);
 	sim_after(sim, sim->faults_until + MS, heal_event);
+	sim->has_requests = sim->mode != MODE_KILLER && sim->seed % 16 >= 4 && sim->seed % 16 < 8;
+	if (sim->has_requests)
+		sim_after(sim, SECOND, request_event);
 }
 
 const char *sim_run(struct sim *sim, uint64_t seed, enum mode mode)

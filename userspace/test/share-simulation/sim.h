@@ -31,6 +31,7 @@ enum {
 	MOST_RUNS = 4000,
 	MOST_ADDS = 400,
 	MOST_NOTES = 400,
+	MOST_REQUESTS = 200,
 	NAME_SIZE = 32,
 	ENDS = 32,
 	MOST_LOSSES = 3	/* as --dead-after-lost */
@@ -67,16 +68,10 @@ struct event {
 	struct local *local;
 };
 
-/*
- * A message in the stream.
- *
- * @previous: the sequence number of the one that it has replaced, or 0
- * @at: when it was stored
- */
+/* A message in the stream. */
 struct stored {
 	struct stored *prev, *next;
 	struct record *record;
-	uint64_t previous, at;
 };
 
 /*
@@ -136,12 +131,13 @@ struct machine {
  * @late_until: a machine that died may have sent it until then
  * @served_from: the first time at which a run serves it
  * @note: the number of its note, 0 for none
+ * @is_removed: a person has removed it, or may have, or has ended its wait
  */
 struct checked_add {
 	uint64_t invoked, acked, late_until, due, served_from;
 	unsigned int copies;
 	int value, priority, note;
-	bool is_served, keeps, has_value;
+	bool is_served, keeps, has_value, is_removed;
 };
 
 /*
@@ -153,6 +149,16 @@ struct checked_note {
 };
 
 /*
+ * A person asked a machine for this. @done: 0 until it has told
+ */
+struct checked_request {
+	struct machine *machine;
+	uint64_t process, sent, done;
+	enum request_kind what;
+	int key;
+};
+
+/*
  * @world: goes up before each add
  * @seen: @world at the start of the last job that ended well
  * @running: how many jobs are at work
@@ -161,12 +167,19 @@ struct checked_note {
  *	well the run that was granted at @since
  * @well_since: when the last run was granted that has ended well, as its machine knows
  * @over_at: when the last job ended without a failure
+ * @excused: the last add that a person may have removed
+ * @unsure_until: the machine that was asked to remove it has died, so it may be removed until then
+ * @removed_at, @asked_at: the last removal, and when it was asked for
+ * @active_at: when somebody has added or retried it last, or has asked for something
+ * @retried: when @retries were told
  */
 struct checked_key {
 	int world, seen, running;
 	struct token last;
 	struct checked_add adds[MOST_ADDS];
 	int nr_adds;
+	int excused;
+	uint64_t unsure_until, removed_at, asked_at, active_at, retried[8];
 	uint64_t last_start, retries[8];
 	int nr_retries;
 	uint32_t requeues[ENDS];
@@ -194,6 +207,9 @@ struct sim {
 	struct machine machines[MOST_MACHINES];
 	int nr_machines, nr_keys;
 	struct checked_key keys[MOST_KEYS];
+	struct checked_request requests[MOST_REQUESTS];
+	int nr_requests;
+	bool has_requests;
 	uint64_t faults_until, adds_until, gap_until, end;
 	uint32_t group_limit;
 	/* 0 for twice the workers */
@@ -202,7 +218,7 @@ struct sim {
 	/* Masters hold back most of their operations */
 	bool is_narrow;
 	/* Of 10000 */
-	unsigned int loss, twice, slow, lost_acks, gaps, stale;
+	unsigned int loss, twice, slow, lost_acks;
 	/* One of so many allocations of the cores fails; 0 for none */
 	uint64_t memory;
 	uint64_t failures;
@@ -264,6 +280,7 @@ void machine_pause(struct machine *machine, uint64_t length);
 int machine_sleepers(const struct machine *machine);
 void machine_rearm(struct machine *machine);
 void machine_add(struct machine *machine, int key, int priority, uint64_t delay);
+void machine_request(struct machine *machine, int key, enum request_kind what);
 struct machine *machine_named(struct sim *sim, const char *name);
 struct machine *machine_of_epoch(struct sim *sim, uint64_t epoch);
 struct instant machine_now(const struct machine *machine);
@@ -278,6 +295,9 @@ void check_start(struct machine *machine, struct local *local);
 /* Returns the number of the note that the end brings, or 0. */
 int check_end(struct machine *machine, struct local *local, const struct member_end *end);
 void check_confirmed(struct machine *machine, int key);
+void check_requested(struct sim *sim, const struct checked_request *request);
+void check_replied(struct sim *sim, struct checked_request *request, uint32_t was);
+void check_unanswered(struct sim *sim, struct checked_request *request);
 void check_often(struct sim *sim);
 void check_quiet(struct sim *sim);
 #endif /* KWQ_TEST_SHARE_SIM_H */

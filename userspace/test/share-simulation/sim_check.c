@@ -83,6 +83,9 @@ struct checked_add *check_add(struct machine *machine, int key, int priority, ui
 	bool keeps = has_value && sim_chance(sim, 1000);
 	int i;
 
+	checked->active_at = sim->now;
+	if (sim->now <= checked->unsure_until)
+		checked->excused = checked->world + 1;
 	*add = (struct checked_add){
 		.invoked = sim->now,
 		.due = due,
@@ -91,6 +94,7 @@ struct checked_add *check_add(struct machine *machine, int key, int priority, ui
 		.priority = priority,
 		.keeps = keeps,
 		.has_value = has_value,
+		.is_removed = sim->now <= checked->unsure_until,
 	};
 	/* As a worker's retry. Of adds that are published twice nobody knows the last one. */
 	if (sim->mode == MODE_CALM && add->value % 4 == 0)
@@ -162,6 +166,10 @@ static void check_reasons(struct machine *machine, struct checked_key *key,
 	}
 	if (has_reason)
 		return;
+	if (sim->mode == MODE_DEATHS && key->removed_at && key->removed_at < local->since &&
+	    key->active_at < key->asked_at)
+		sim_fail(sim, "N9: key %d was removed %llu ms ago", local->key,
+			 (unsigned long long)((sim->now - key->removed_at) / MS));
 	sim->extra_runs++;
 	if (sim->mode == MODE_CALM)
 		sim_fail(sim, "early or without a reason: key %d", local->key);
@@ -182,7 +190,7 @@ static bool is_overwritten(const struct checked_key *key, const struct checked_a
 	for (i = 0; i < key->nr_adds; i++) {
 		const struct checked_add *later = &key->adds[i];
 
-		if (!later->has_value || later->keeps || !later->acked)
+		if (!later->has_value || later->keeps || !later->acked || later->is_removed)
 			continue;
 		if (later->acked + SLACK < by && add->acked && add->acked < later->invoked)
 			return true;
@@ -201,8 +209,8 @@ static bool has_lost_value(const struct checked_key *key, uint64_t granted)
 	for (i = 0; i < key->nr_adds; i++) {
 		const struct checked_add *add = &key->adds[i];
 
-		if (add->has_value && add->invoked > key->last_start && add->acked &&
-		    add->acked + SLACK < granted)
+		if (add->has_value && !add->is_removed && add->invoked > key->last_start &&
+		    add->acked && add->acked + SLACK < granted)
 			return true;
 	}
 	return false;
@@ -272,7 +280,7 @@ static void check_work(struct machine *machine, struct checked_key *key, const s
 	for (i = 0; i < key->nr_adds; i++) {
 		const struct checked_add *add = &key->adds[i];
 
-		if (!add->due && add->acked && add->acked + SLACK < local->since &&
+		if (!add->due && !add->is_removed && add->acked && add->acked + SLACK < local->since &&
 		    add->invoked > key->last_start && add->priority > work->priority)
 			sim_fail(sim, "priority: key %d has %d, not %d", local->key, work->priority,
 				 add->priority);
@@ -287,7 +295,7 @@ static void check_requeues(struct machine *machine, struct checked_key *key,
 	uint32_t requeues = local->work->work.requeues;
 	int i, known = sim->mode == MODE_CALM ? 1 : ENDS;
 
-	if (key->nr_ends < known && !requeues)
+	if ((key->nr_ends < known || sim->has_requests) && !requeues)
 		return;
 	for (i = 0; i < known && i < key->nr_ends; i++)
 		if (key->requeues[(key->nr_ends - 1 - i) % ENDS] == requeues)
@@ -350,6 +358,80 @@ void check_start(struct machine *machine, struct local *local)
 	key->last_start = sim->now;
 }
 
+static void note_retry(const struct sim *sim, struct checked_key *key, uint64_t due)
+{
+	int i = key->nr_retries++ % 8;
+
+	key->retries[i] = due;
+	key->retried[i] = sim->now;
+	key->active_at = sim->now;
+}
+
+/* Adds and retries up to now may be gone. */
+static void excuse_all(struct sim *sim, struct checked_key *key)
+{
+	int i;
+
+	for (i = 0; i < key->nr_adds; i++)
+		key->adds[i].is_removed = true;
+	key->excused = key->world;
+	key->retry_has_value = false;
+	key->over_at = sim->now;
+	key->owed_at = 0;
+}
+
+/* It may be done from now on. */
+void check_requested(struct sim *sim, const struct checked_request *request)
+{
+	struct checked_key *key = &sim->keys[request->key];
+
+	sim_trace(sim, "machine %d: request %d of key %d", request->machine->index, request->what,
+		  request->key);
+	if (request->what != REQUEST_KICK)
+		excuse_all(sim, key);
+	if (request->what == REQUEST_KICK || request->what == REQUEST_END_WAIT)
+		note_retry(sim, key, sim->now + WALL_AT_START);
+}
+
+/* N9: what was there before the request is no reason to run any more. */
+static void check_gone(struct checked_key *key, uint64_t sent)
+{
+	int i;
+
+	for (i = 0; i < key->nr_adds; i++) {
+		struct checked_add *add = &key->adds[i];
+
+		if (add->acked && add->acked < sent && !add->copies && add->late_until < sent)
+			add->is_served = true;
+	}
+	for (i = 0; i < 8; i++)
+		if (key->retried[i] < sent)
+			key->retries[i] = 0;
+}
+
+void check_replied(struct sim *sim, struct checked_request *request, uint32_t was)
+{
+	struct checked_key *key = &sim->keys[request->key];
+
+	sim_trace(sim, "machine %d: request %d of key %d is done: %x", request->machine->index,
+		  request->what, request->key, was);
+	request->done = sim->now;
+	if (request->what != REQUEST_KICK)
+		excuse_all(sim, key);
+	if (request->what != REQUEST_REMOVE)
+		return;
+	check_gone(key, request->sent);
+	key->removed_at = sim->now;
+	key->asked_at = request->sent;
+}
+
+void check_unanswered(struct sim *sim, struct checked_request *request)
+{
+	request->done = sim->now;
+	excuse_all(sim, &sim->keys[request->key]);
+	sim->keys[request->key].unsure_until = sim->now + 30 * SECOND;
+}
+
 int check_end(struct machine *machine, struct local *local, const struct member_end *end)
 {
 	struct sim *sim = machine->sim;
@@ -362,7 +444,7 @@ int check_end(struct machine *machine, struct local *local, const struct member_
 	key->retry_has_value = end->outcome == OUTCOME_RETRY && local->work->work.has_value;
 	key->requeues[key->nr_ends++ % ENDS] = end->outcome == OUTCOME_DEAD ? 0 : end->requeues;
 	if (end->outcome == OUTCOME_RETRY)
-		key->retries[key->nr_retries++ % 8] = end->due;
+		note_retry(sim, key, end->due);
 	else if (local->saw > key->seen)
 		key->seen = local->saw;
 	if (!fails)
@@ -446,12 +528,12 @@ static void check_adds(struct sim *sim, int nr, struct checked_key *key)
 {
 	int i;
 
-	if (key->seen != key->world)
+	if (key->seen != key->world && key->excused < key->world)
 		sim_fail(sim, "lost: key %d has seen %d of %d adds", nr, key->seen, key->world);
 	for (i = 0; i < key->nr_adds; i++) {
 		const struct checked_add *add = &key->adds[i];
 
-		if (add->acked && add->served_from > key->last_start + WALL_AT_START)
+		if (add->acked && !add->is_removed && add->served_from > key->last_start + WALL_AT_START)
 			sim_fail(sim, "early: key %d never ran after the time of add %d", nr,
 				 add->value);
 	}
@@ -467,6 +549,10 @@ void check_quiet(struct sim *sim)
 
 	for (i = 0; i < sim->nr_keys; i++)
 		check_adds(sim, i, &sim->keys[i]);
+	for (i = 0; i < sim->nr_requests; i++)
+		if (!sim->requests[i].done)
+			sim_fail(sim, "N9: request %d of key %d was never answered", i,
+				 sim->requests[i].key);
 	/* A grant may overtake another one. Then the other key may count as the one at work. */
 	if (sim->killed > MOST_LOSSES + 1)
 		sim_fail(sim, "losses: a key has ended %llu machines",

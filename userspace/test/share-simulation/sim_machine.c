@@ -470,6 +470,33 @@ static void take_back(void *arg, const struct key_hash *hash, struct token token
 	event->id = OUTCOME_RETURNED;
 }
 
+/* The kernel takes the key from its worker, whose job is killed. */
+static void revoke(void *arg, const struct key_hash *hash, struct token token)
+{
+	struct machine *machine = arg;
+	struct local *local = find_local(machine, key_of(hash), token);
+	struct event *event;
+
+	if (!local)
+		return;
+	sim_trace(machine->sim, "machine %d: key %d is revoked", machine->index, local->key);
+	event = machine_after(machine, 0, true, ended_event);
+	event->hash = *hash;
+	event->token = token;
+	event->id = local->worker ? OUTCOME_DONE : OUTCOME_RETURNED;
+	event->losses = local->worker ? 0 : local->work->work.abandoned + local->losses;
+	free_local(machine, local);
+	work_next(machine);
+}
+
+static void replied(void *arg, uint64_t id, uint32_t was, bool is_sure)
+{
+	struct machine *machine = arg;
+
+	(void)is_sure;
+	check_replied(machine->sim, &machine->sim->requests[id], was);
+}
+
 static void added(void *arg, uint64_t id)
 {
 	struct machine *machine = arg;
@@ -540,16 +567,6 @@ static void renew(void *arg)
 	machine_after(arg, 0, true, renew_event);
 }
 
-static void elected(void *arg, uint64_t epoch, uint64_t seq);
-
-static void blind(void *arg)
-{
-	struct machine *machine = arg;
-
-	sim_trace(machine->sim, "machine %d reads anew", machine->index);
-	elected(machine, machine->epoch, machine->elected_by);
-}
-
 static const struct master_ops master_ops = {
 	.send = send_to_machine,
 	.publish = master_publish,
@@ -558,7 +575,6 @@ static const struct master_ops master_ops = {
 	.read_beat = master_read_beat,
 	.deposed = deposed,
 	.renew = renew,
-	.blind = blind,
 };
 
 static void heard(void *arg, const char *name, uint64_t seq, uint64_t boot)
@@ -691,12 +707,28 @@ static void submit_elsewhere(struct machine *machine)
 	}
 }
 
+/* Nobody learns what became of them. */
+static void forget_requests(struct machine *machine)
+{
+	struct sim *sim = machine->sim;
+	int i;
+
+	for (i = 0; i < sim->nr_requests; i++) {
+		struct checked_request *request = &sim->requests[i];
+
+		if (request->machine == machine && request->process == machine->process &&
+		    !request->done)
+			check_unanswered(sim, request);
+	}
+}
+
 static void end_process(struct machine *machine)
 {
 	member_free(machine->member);
 	master_free(machine->master);
 	machine->member = NULL;
 	machine->master = NULL;
+	forget_requests(machine);
 	machine->process = 0;
 	drop_locals(machine);
 	submit_elsewhere(machine);
@@ -733,6 +765,8 @@ static const struct member_ops member_ops = {
 	.lease_lost = lease_lost,
 	.start = start,
 	.take_back = take_back,
+	.revoke = revoke,
+	.replied = replied,
 	.confirmed = confirmed,
 	.added = added,
 	.elected = elected,
@@ -847,4 +881,23 @@ void machine_add(struct machine *machine, int key, int priority, uint64_t delay)
 		return;
 	add = check_add(machine, key, priority, due);
 	submit(machine, key, add);
+}
+
+void machine_request(struct machine *machine, int key, enum request_kind what)
+{
+	struct sim *sim = machine->sim;
+	const struct key_hash hash = hash_of(key);
+	struct checked_request *request = &sim->requests[sim->nr_requests];
+
+	if (!can_add(machine) || machine->is_leaving || sim->nr_requests == MOST_REQUESTS)
+		return;
+	*request = (struct checked_request){
+		.machine = machine, .process = machine->process, .sent = sim->now, .what = what,
+		.key = key,
+	};
+	if (!member_request(machine->member, sim->nr_requests, what, &hash, machine_now(machine)))
+		return;
+	sim->nr_requests++;
+	check_requested(sim, request);
+	machine_rearm(machine);
 }

@@ -114,17 +114,6 @@ static bool is_faulty(struct sim *sim, unsigned int of_10000)
 
 static void deliver(struct sim *sim, struct event *event);
 
-/* A copy of the stream may lack an election. A tail that has passed it never tells of it. */
-static bool is_in_gap(struct tail *tail, const struct record *record)
-{
-	if (record->kind != RECORD_EPOCH || !is_faulty(tail->sim, tail->sim->gaps))
-		return false;
-	tail->next = record->seq + 1;
-	sim_trace(tail->sim, "machine %d: a tail lacks %llu", tail->machine->index,
-		  (unsigned long long)record->seq);
-	return true;
-}
-
 static void pump(struct sim *sim, struct event *event)
 {
 	struct tail *tail = (struct tail *)(uintptr_t)event->id;
@@ -144,8 +133,7 @@ static void pump(struct sim *sim, struct event *event)
 	}
 	DL_FOREACH(sim->stored, stored)
 		if (stored->record->seq >= tail->next &&
-		    (tail->is_master || is_control(stored->record->kind)) &&
-		    !is_in_gap(tail, stored->record))
+		    (tail->is_master || is_control(stored->record->kind)))
 			break;
 	if (!stored)
 		return;
@@ -207,14 +195,11 @@ void stream_follow(struct machine *machine, bool is_master, uint64_t number)
 static void store(struct sim *sim, const struct record *record)
 {
 	struct stored *stored = find_stored(sim, record);
-	uint64_t previous = stored ? stored->record->seq : 0;
 	struct tail *tail;
 
 	if (stored)
 		forget_stored(sim, stored);
 	stored = calloc(1, sizeof(*stored));
-	stored->previous = previous;
-	stored->at = sim->now;
 	stored->record = copy_of_record(record);
 	stored->record->seq = ++sim->seq;
 	if (record->kind == RECORD_EPOCH)
@@ -319,17 +304,6 @@ static void trace_stored(struct sim *sim, const struct record *record)
 		  (unsigned long long)record->through);
 }
 
-/*
- * A new leader of nats-server 2.10 compares before it has applied all of its log. So it may store
- * two elections that expect the same one before.
- */
-static bool is_leader_stale(struct sim *sim, const struct stored *stored, const struct event *event)
-{
-	return stored && event->record->kind == RECORD_EPOCH &&
-	       event->expected == stored->previous && sim->now < stored->at + 2 * SECOND &&
-	       is_faulty(sim, sim->stale);
-}
-
 static void publish(struct sim *sim, struct event *event)
 {
 	struct stored *stored;
@@ -339,8 +313,7 @@ static void publish(struct sim *sim, struct event *event)
 		return;
 	stored = find_stored(sim, event->record);
 	last = stored ? stored->record->seq : 0;
-	if (event->expected != EXPECT_ANY && event->expected != last &&
-	    !is_leader_stale(sim, stored, event)) {
+	if (event->expected != EXPECT_ANY && event->expected != last) {
 		acknowledge(sim, event, RESULT_WRONG_SEQUENCE, 0, NULL);
 		return;
 	}
@@ -441,7 +414,8 @@ static void receive(struct sim *sim, struct event *event)
 {
 	struct message *message = event->message;
 	struct machine *machine = event->machine;
-	bool to_master = message->kind == MESSAGE_ASK || message->kind == MESSAGE_DONE;
+	bool to_master = message->kind == MESSAGE_ASK || message->kind == MESSAGE_DONE ||
+			 message->kind == MESSAGE_REQUEST;
 
 	if (machine->no_receive > sim->now)
 		return;

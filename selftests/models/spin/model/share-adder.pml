@@ -44,3 +44,21 @@ again:	old = t;
 	fi;
 added:	old = 0
 }
+
+/*
+ * A person removes the key. Machine 0 passes the request on, and takes a reply of the master that it obeys. If it dies
+ * first, nobody learns what became of the request.
+ */
+proctype share_canceller()
+{
+	d_step {
+		old_a = last_a;
+		old_t = last_t;
+		old_r = last_r;
+		wanted = true
+	}
+	d_step { !wanted || lease[CANCELLER] == OVER ->
+		racing = (wanted -> FOREVER : world);
+		wanted = false
+	}
+}

@@ -29,6 +29,7 @@ inline start(epoch)
 	job[me] = RUNNING;
 	copy(held[me], reply[HERE(epoch)]);
 	saw[me] = world;
+	assert(!is_gone || !IS_FROM_BEFORE(held[me]));
 	/* N3 */
 	assert(held[me].token > last_token);
 	last_token = held[me].token;
@@ -95,6 +96,12 @@ end_machine:
 #endif
 	:: d_step { job[me] == RUNNING -> seen = saw[me]; report(false) }
 	:: d_step { job[me] == RUNNING && retries < RETRIES -> retries++; report(true) }
+	/* The kernel takes the key from its worker, whose job is killed. */
+#ifndef REVOKES_ANY_JOB
+	:: d_step { IS_ALIVE && obeys[me] && job[me] == RUNNING && revoked[HERE(obeys[me])] == held[me].token -> report(false) }
+#else
+	:: d_step { IS_ALIVE && obeys[me] && job[me] == RUNNING && revoked[HERE(obeys[me])] -> report(false) }
+#endif
 	/* A done is repeated until it is confirmed. */
 #ifndef SAYS_DONE_ONCE
 	:: d_step { IS_ALIVE && job[me] == UNCONFIRMED && !done_is_there[HERE(obeys[me])] -> done_is_there[HERE(obeys[me])] = true }

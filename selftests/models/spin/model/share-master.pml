@@ -47,6 +47,16 @@
 #define NO_DONE		0
 #define RETRY		1
 #define DELETE		2
+/* The stages of a request, which is for a key that nobody has */
+#define READ		3
+#define LOOK		4
+
+#define IS_WANTED	(wanted && obeys[CANCELLER] == me && lease[CANCELLER] == ALIVE)
+#ifndef CANCEL_LETS_IT_BE_GRANTED
+#define IS_FREE		(stage == NO_DONE)
+#else
+#define IS_FREE		(stage != RETRY && stage != DELETE)
+#endif
 
 /* The machine has these versions now. Only newer ones make the key dirty. */
 inline book(what)
@@ -113,6 +123,40 @@ inline grant_to(i)
 	reply_is_there[AT(me, i)] = true
 }
 
+/* Reads what the stream has. A tail does not tell of what was erased before, so that is forgotten. */
+inline read_all()
+{
+#ifndef CANCEL_TRUSTS_THE_TAIL
+	now_read.a = a;
+	now_read.t = t;
+	now_read.r = r;
+	if :: !a && new.a > old.a -> old.a = new.a :: else fi;
+	if :: !t && new.t > old.t -> old.t = new.t :: else fi;
+	if :: !r && new.r > old.r -> old.r = new.r :: else fi
+#else
+	now_read.a = new.a;
+	now_read.t = new.t;
+	now_read.r = new.r
+#endif
+}
+
+inline erase_all()
+{
+#ifndef CANCEL_ERASES_BY_KEY
+	if :: a == now_read.a -> a = 0 :: else fi;
+	if :: t == now_read.t -> t = 0 :: else fi;
+	if :: r == now_read.r -> r = 0 :: else fi;
+#else
+	a = 0;
+	t = 0;
+	r = 0;
+#endif
+	if :: now_read.a > old.a -> old.a = now_read.a :: else fi;
+	if :: now_read.t > old.t -> old.t = now_read.t :: else fi;
+	if :: now_read.r > old.r -> old.r = now_read.r :: else fi;
+	forget(now_read)
+}
+
 /* Deletions are exact: a version that was replaced stays. */
 inline delete()
 {
@@ -143,6 +187,7 @@ inline leave()
 	i = 0;
 	forget(new);
 	forget(old);
+	forget(now_read);
 	unbook()
 }
 
@@ -154,6 +199,7 @@ proctype master(byte me)
 	grant new;		/* the newest version received, of each subject */
 	grant old;		/* the newest version granted */
 	grant now;		/* the grant that is out */
+	grant now_read;		/* versions to erase for a person */
 
 	/* Compare and set: of several candidates one is elected. */
 	d_step {
@@ -185,7 +231,7 @@ end_master:
 	:: d_step { r > new.r -> new.r = r }
 	:: atomic { ANY(NEWS) -> PICK(i, NEWS); d_step { hear(i); i = 0 } }
 
-	:: atomic { IS_READY && !now.token && IS_DIRTY && ANY(ASKS) -> PICK(holder, ASKS); d_step { grant_to(holder) } }
+	:: atomic { IS_READY && IS_FREE && !now.token && IS_DIRTY && ANY(ASKS) -> PICK(holder, ASKS); d_step { grant_to(holder) } }
 	/* A repeated ask gets the same reply. */
 #ifndef ANSWERS_AN_ASK_ONCE
 	:: atomic { ANY(REPEATS) -> PICK(i, REPEATS); reply_is_there[AT(me, i)] = true; i = 0 }
@@ -225,6 +271,28 @@ end_master:
 #ifndef IGNORES_OLD_DONES
 	:: atomic { IS_READY && ANY(IS_OLD) -> PICK(i, IS_OLD); confirmed[AT(me, i)] = finished[i].token; i = 0 }
 #endif
+	/* A person wants the key to be gone. The machine that has it is told. */
+	:: d_step { IS_WANTED && IS_READY && now.token && stage == NO_DONE && revoked[AT(me, holder)] != now.token ->
+		revoked[AT(me, holder)] = now.token
+	}
+	:: d_step { IS_WANTED && IS_READY && !now.token && stage == NO_DONE -> read_all(); stage = READ }
+	:: d_step { stage == READ -> erase_all(); stage = LOOK }
+	/* A master that was elected before may have read what was erased. */
+	:: d_step { stage == LOOK ->
+		if
+#ifndef CANCEL_TELLS_TOO_EARLY
+		:: epoch == me && IS_WANTED ->
+#else
+		:: IS_WANTED ->
+#endif
+			wanted = false;
+			is_gone = true;
+			assert(!(job[0] == RUNNING && IS_FROM_BEFORE(held[0])));
+			assert(!(job[MACHINES - 1] == RUNNING && IS_FROM_BEFORE(held[MACHINES - 1])))
+		:: else
+		fi;
+		stage = NO_DONE
+	}
 	/*
 	 * A machine's lease is surely over. The stream says so, by compare and set: this fails if there is a
 	 * heartbeat that the master has not received.

@@ -86,11 +86,20 @@ grant held[MACHINES];
 #endif
 byte booked[EPOCHS + 1];	/* the token that a master has given out */
 
+/* A person wants the key to be gone, and has asked machine 0, which repeats that until a master has replied. */
+bool wanted;
+byte revoked[PAIRS];		/* the token that a master has revoked, or 0 */
+#define CANCELLER	0
+
 /* For the assertions. No step reads these. */
 byte world;			/* goes up before each add */
 byte saw[MACHINES];		/* @world at the start of the job */
 byte seen;			/* @saw of the last successful job */
 byte last_token;		/* of the last job that began */
+byte old_a, old_t, old_r;	/* the last versions when the person asked */
+bool is_gone;			/* the person was told that it is done */
+
+byte racing;			/* @world when the person was told, or gave up */
 
 /* How often each of these may happen */
 byte retries, deaths, losses, lost_acks;
@@ -108,6 +117,9 @@ inline copy(to, from)
 	to.r = from.r
 }
 
+/* N9: nothing from before the remove is a reason to run any more. */
+#define IS_FROM_BEFORE(what)	(what.a <= old_a && what.t <= old_t && what.r <= old_r)
+
 inline forget(what)
 {
 	what.token = 0;
@@ -122,7 +134,9 @@ proctype share_quiet()
 	byte i;
 
 	timeout ->
-	assert(seen == world);
+	/* Of an add and a remove that race, any may be the later one. An add after it is not lost. */
+	assert(seen == world || world <= racing);
+	assert(!wanted);
 	assert(!a && !t && !r);
 	assert(!booked[EPOCHS]);
 	do
