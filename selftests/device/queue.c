@@ -24,22 +24,35 @@ TEST_F(queue, first_in_first_out)
 	check_counts(self->q, .adds = 500, .gets = 500, .dones = 500);
 }
 
-/* Q2: the place of the item is that of the first add. */
-TEST_F(queue, adds_coalesce)
+/* Q2, Q4, Q11, Q12: each result of an add and of a remove. KUnit has what they mean. */
+TEST_F(queue, results)
 {
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
-	EXPECT_EQ(KWQ_COALESCED, q_add(self->q, "a"));
-	EXPECT_EQ(KWQ_COALESCED, q_add(self->other, "a"));
-	EXPECT_EQ(KWQ_COALESCED, q_add(self->q, "b"));
-	check_stat(self->q, .ready = 2, .items = 2);
-	check_counts(self->q, .adds = 2, .coalesced = 3);
-	expect_take(self->q, "a");
-	expect_take(self->q, "b");
-	check_stat(self->q, .items = 0);
+	struct item item;
 
-	/* After its done the item starts over. */
+	EXPECT_EQ(-ENOENT, q_remove(self->q, "a"));
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(KWQ_ADDED, q_add_priority(self->q, "b", KWQ_PRIORITY_MAX));
+	EXPECT_EQ(KWQ_ADDED, q_add_priority(self->q, "c", KWQ_PRIORITY_MIN));
+	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "w", HOUR));
+	EXPECT_EQ(KWQ_COALESCED, q_add(self->other, "a"));
+	expect_next(self->q, &item, "b");
+	EXPECT_EQ(KWQ_PRIORITY_MAX, item.priority);
+	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "b"));
+	EXPECT_EQ(KWQ_DIRTY, q_add(self->other, "b"));
+	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
+	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "b"));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(0, item.priority);
+	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
+	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "a", HOUR));
+	EXPECT_EQ(KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY | KWQ_WAS_WAITING, q_remove(self->other, "a"));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_EQ(KWQ_WAS_WAITING, q_remove(self->other, "w"));
+	expect_next(self->q, &item, "c");
+	EXPECT_EQ(KWQ_PRIORITY_MIN, item.priority);
+	EXPECT_EQ(KWQ_WAS_PROCESSING, q_remove(self->q, "c"));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	check_stat(self->q, .items = 0);
 }
 
 /* Q2: keys are equal exactly if all their bytes are. */
@@ -97,30 +110,6 @@ TEST_F(queue, one_holder_at_a_time)
 	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
 	EXPECT_EQ(1, q_try_get(self->other, &second));
 	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &item));
-}
-
-/* Q4 */
-TEST_F(queue, added_while_processing)
-{
-	struct item item;
-
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_next(self->q, &item, "a");
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
-	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
-	EXPECT_EQ(KWQ_DIRTY, q_add(self->q, "a"));
-	EXPECT_EQ(KWQ_DIRTY, q_add(self->other, "a"));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "c"));
-	check_stat(self->q, .ready = 2, .processing = 1, .items = 3);
-
-	/* Ready once, at the tail. */
-	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
-	check_stat(self->q, .ready = 3, .items = 3);
-	check_counts(self->q, .adds = 4, .coalesced = 2, .gets = 1, .dones = 1);
-	expect_take(self->q, "b");
-	expect_take(self->q, "c");
-	expect_take(self->q, "a");
-	check_stat(self->q, .items = 0);
 }
 
 static void check_refused(struct __test_metadata *_metadata, int q, int want, int got,
@@ -210,82 +199,6 @@ TEST_F(queue, len_counts_the_ready)
 	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
 	EXPECT_EQ(2, q_len(self->q));
 	check_stat(self->q, .ready = 2, .waiting = 1, .items = 3);
-}
-
-/* Q11 */
-TEST_F(queue, remove_takes_out)
-{
-	struct item item;
-
-	EXPECT_EQ(-ENOENT, q_remove(self->q, "a"));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "c"));
-	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "w", HOUR));
-	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "b"));
-	EXPECT_EQ(KWQ_WAS_WAITING, q_remove(self->other, "w"));
-	EXPECT_EQ(-ENOENT, q_remove(self->q, "b"));
-	EXPECT_EQ(-ENOENT, q_remove(self->q, "w"));
-	check_stat(self->q, .ready = 2, .items = 2);
-	check_counts(self->q, .adds = 3, .removed = 2);
-	expect_take(self->q, "a");
-	expect_take(self->q, "c");
-	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &item));
-}
-
-/*
- * Q11: a removed item that is being processed leaves at its done. Nobody gets it
- * meanwhile.
- */
-TEST_F(queue, remove_while_processing)
-{
-	struct item item;
-
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
-	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "a", HOUR));
-	EXPECT_EQ(KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY | KWQ_WAS_WAITING, q_remove(self->other, "a"));
-	check_stat(self->q, .processing = 1, .items = 1);
-	EXPECT_EQ(KWQ_WAS_PROCESSING, q_remove(self->q, "a"));
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
-	check_stat(self->q, .items = 0);
-
-	/* An add after the remove counts and is not lost. */
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(KWQ_WAS_PROCESSING, q_remove(self->q, "a"));
-	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
-	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
-	expect_take(self->q, "a");
-}
-
-/* Q12: all priorities, added in mixed order. */
-TEST_F(queue, priorities)
-{
-	const int levels = KWQ_PRIORITY_MAX - KWQ_PRIORITY_MIN + 1;
-	struct item item;
-	char key[16];
-
-	ASSERT_EQ(64, levels);
-	for (int round = 0; round < 2; round++) {
-		for (int i = 0; i < levels; i++) {
-			/* 37 has no factor in common with 64. */
-			int priority = KWQ_PRIORITY_MIN + i * 37 % levels;
-
-			snprintf(key, sizeof(key), "%d.%d", priority, round);
-			ASSERT_EQ(KWQ_ADDED, q_add_priority(self->q, key, priority));
-		}
-	}
-	for (int priority = KWQ_PRIORITY_MAX; priority >= KWQ_PRIORITY_MIN; priority--) {
-		for (int round = 0; round < 2; round++) {
-			snprintf(key, sizeof(key), "%d.%d", priority, round);
-			expect_next(self->q, &item, key);
-			EXPECT_EQ(priority, item.priority);
-			EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
-		}
-	}
-	check_stat(self->q, .items = 0);
 }
 
 /* O4: the kernel takes the memory that a queue keeps for keys to come. */
