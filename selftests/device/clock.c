@@ -49,31 +49,6 @@ TEST_F(clock, no_way_back)
 	check_stat(self->q, .waiting = 1, .items = 1);
 }
 
-/* D1, D4, D5: delays and times are handled in order, and not a nanosecond early. */
-TEST_F(clock, times)
-{
-	EXPECT_EQ(0, q_advance(self->q, 100));
-	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "c", 30));
-	EXPECT_EQ(KWQ_WAITING, q_add_at(self->q, "b", 120));
-	EXPECT_EQ(KWQ_WAITING, q_add_at(self->q, "a", 110));
-	EXPECT_EQ(KWQ_WAITING, q_add_at(self->q, "d", 130));
-	EXPECT_EQ(KWQ_ADDED, q_add_at(self->q, "now", 100));
-	EXPECT_EQ(KWQ_ADDED, q_add_at(self->q, "past", 99));
-	expect_take(self->q, "now");
-	expect_take(self->q, "past");
-	EXPECT_EQ(0, q_advance(self->q, 9));
-	EXPECT_EQ(0, q_len(self->q));
-	EXPECT_EQ(0, q_advance(self->q, 1));
-	EXPECT_EQ(1, q_len(self->q));
-	EXPECT_EQ(0, q_advance_to(self->q, 129));
-	EXPECT_EQ(2, q_len(self->q));
-	EXPECT_EQ(0, q_advance_to(self->q, 1000));
-	expect_take(self->q, "a");
-	expect_take(self->q, "b");
-	expect_take(self->q, "c");
-	expect_take(self->q, "d");
-}
-
 /* U2: readable when an item is due. */
 TEST_F(clock, poll)
 {

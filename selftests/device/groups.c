@@ -384,36 +384,6 @@ TEST_F(groups, form_of_an_extra)
 	close(q);
 }
 
-/* Q17 */
-TEST_F(groups, ready_keys_age)
-{
-	const struct kwq_add_entry higher = {
-		.key_len = 1,
-		.flags = KWQ_ADD_PRIORITY,
-		.priority = 2,
-	};
-	int q = create_with(self->dev, 0, 0, 100);
-	struct kwq_stat stat;
-	struct item item;
-
-	ASSERT_LE(0, q);
-	EXPECT_EQ(0, q_stat(q, &stat));
-	EXPECT_EQ(100, stat.aging);
-	EXPECT_EQ(KWQ_ADDED, q_add(q, "old"));
-	EXPECT_EQ(0, q_advance(q, 199));
-	EXPECT_EQ(KWQ_ADDED, q_op_one(q, KWQ_IOC_ADD, &higher, sizeof(higher), "x", 1));
-	EXPECT_EQ(1, q_try_get(q, &item));
-	EXPECT_STREQ("x", item.key);
-	EXPECT_EQ(KWQ_FINISHED, q_done(q, item.ticket));
-	EXPECT_EQ(0, q_advance(q, 1));
-	EXPECT_EQ(KWQ_ADDED, q_op_one(q, KWQ_IOC_ADD, &higher, sizeof(higher), "x", 1));
-	EXPECT_EQ(1, q_try_get(q, &item));
-	EXPECT_STREQ("old", item.key);
-	/* It keeps its own priority. */
-	EXPECT_EQ(0, item.priority);
-	close(q);
-}
-
 TEST_F(groups, arguments_of_create)
 {
 	struct kwq_create_args create = {

@@ -76,73 +76,45 @@ static __u64 rate_limited(int q)
 	return stat.rate_limited;
 }
 
-/* L2, L1, L8, L9: client-go's TestItemExponentialFailureRateLimiter. */
-TEST_F(limiter, exponential)
+/* L2 to L5, B1: each kind arrives with its members. limiter_test.c has what they mean. */
+TEST_F(limiter, kinds)
 {
-	static const struct kwq_limiter exponential[] = { EXPONENTIAL(MSEC, SEC) };
+	static const struct {
+		struct kwq_limiter limiter;
+		__u64 delays[4];
+	} kinds[] = {
+		{ EXPONENTIAL(10, 35), { 10, 20, 35, 35 } },
+		{ FAST_SLOW(5, 70, 2), { 5, 5, 70, 70 } },
+		{ BUCKET(1, 100, 2), { 0, 0, 100, 100 } },
+		{ BACKOFF(.duration = 10, .factor = 2 * KWQ_ONE, .steps = 2), { 10, 20, 40, 40 } },
+		{ BACKOFF(.duration = 10, .factor = 2 * KWQ_ONE, .steps = 9, .cap = 20),
+		  { 10, 20, 20, 20 } },
+	};
+	struct kwq_limiter eight[KWQ_LIMITERS_MAX];
+	struct kwq_config config;
 
-	limit(self, config_of(exponential));
-	expect_delay(self->q, "one", 1 * MSEC);
-	expect_delay(self->q, "one", 2 * MSEC);
-	expect_delay(self->q, "one", 4 * MSEC);
-	expect_delay(self->q, "one", 8 * MSEC);
-	expect_delay(self->q, "one", 16 * MSEC);
-	EXPECT_EQ(5, q_requeues(self->q, "one"));
+	for (int i = 0; i < ARRAY_SIZE(kinds); i++) {
+		config = (struct kwq_config){
+			.size = sizeof(config),
+			.nr = 1,
+			.limiters = user_ptr(&kinds[i].limiter),
+			.limiter_size = sizeof(struct kwq_limiter),
+		};
+		close(self->q);
+		limit(self, config);
+		for (int n = 0; n < 4; n++)
+			expect_delay(self->q, "a", kinds[i].delays[n]);
+		EXPECT_EQ(4, q_forget(self->q, "a"));
+		EXPECT_EQ(0, q_requeues(self->q, "a"));
+	}
 
-	expect_delay(self->q, "two", 1 * MSEC);
-	expect_delay(self->q, "two", 2 * MSEC);
-	EXPECT_EQ(2, q_requeues(self->q, "two"));
-
-	EXPECT_EQ(5, q_forget(self->q, "one"));
-	EXPECT_EQ(0, q_requeues(self->q, "one"));
-	EXPECT_EQ(2, q_requeues(self->q, "two"));
-	expect_delay(self->q, "one", 1 * MSEC);
-}
-
-/* L3: client-go's TestItemFastSlowRateLimiter. */
-TEST_F(limiter, fast_slow)
-{
-	static const struct kwq_limiter fast_slow[] = { FAST_SLOW(5 * MSEC, 10 * SEC, 3) };
-
-	limit(self, config_of(fast_slow));
-	for (int i = 0; i < 3; i++)
-		expect_delay(self->q, "one", 5 * MSEC);
-	expect_delay(self->q, "one", 10 * SEC);
-	expect_delay(self->q, "one", 10 * SEC);
-	EXPECT_EQ(5, q_requeues(self->q, "one"));
-	expect_delay(self->q, "two", 5 * MSEC);
-	expect_delay(self->q, "two", 5 * MSEC);
-	EXPECT_EQ(2, q_requeues(self->q, "two"));
-	EXPECT_EQ(5, q_forget(self->q, "one"));
-	expect_delay(self->q, "one", 5 * MSEC);
-}
-
-/* L4: a free burst, then one token per 100 ms. An idle bucket fills up to its size. */
-TEST_F(limiter, bucket)
-{
-	static const struct kwq_limiter bucket[] = { BUCKET(10, SEC, 2) };
-
-	limit(self, config_of(bucket));
-	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "b"));
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "c"));
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "d"));
-	expect_take(self->q, "a");
-	expect_take(self->q, "b");
-	expect_due(self->q, "c", 100 * MSEC);
-	expect_due(self->q, "d", 200 * MSEC);
-	/* The token of 300 ms; half of its time has passed. */
-	EXPECT_EQ(0, q_advance_to(self->q, 250 * MSEC));
-	expect_delay(self->q, "a", 50 * MSEC);
-
-	EXPECT_EQ(0, q_advance_to(self->q, HOUR));
-	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "b"));
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "c"));
-	EXPECT_EQ(2, q_len(self->q));
-	expect_take(self->q, "a");
-	expect_take(self->q, "b");
-	expect_due(self->q, "c", HOUR + 100 * MSEC);
+	/* The largest number of them: the longest delay counts. */
+	for (int i = 0; i < KWQ_LIMITERS_MAX; i++)
+		eight[i] = (struct kwq_limiter)FAST_SLOW(i, 10 + i, 1);
+	close(self->q);
+	limit(self, config_of(eight));
+	expect_delay(self->q, "a", KWQ_LIMITERS_MAX - 1);
+	expect_delay(self->q, "a", KWQ_LIMITERS_MAX + 9);
 }
 
 /* L7: the longer delay of the two, for no configuration and for one without limiters. */
@@ -183,54 +155,6 @@ TEST_F(limiter, default_limiters)
 		EXPECT_EQ(103, q_len(q));
 		close(q);
 	}
-}
-
-/* L5: the largest number of limiters. */
-TEST_F(limiter, eight_limiters)
-{
-	struct kwq_limiter eight[KWQ_LIMITERS_MAX];
-
-	for (int i = 0; i < KWQ_LIMITERS_MAX; i++)
-		eight[i] = (struct kwq_limiter)FAST_SLOW(i, 10 + i, 1);
-	limit(self, config_of(eight));
-	expect_delay(self->q, "a", KWQ_LIMITERS_MAX - 1);
-	expect_delay(self->q, "a", KWQ_LIMITERS_MAX + 9);
-}
-
-/* B1, B4: a backoff as a limiter. */
-TEST_F(limiter, backoff)
-{
-	static const struct kwq_limiter steps[] = {
-		{
-			.kind = KWQ_LIMITER_BACKOFF,
-			.u.backoff = { .duration = 10 * MSEC, .factor = 2 * KWQ_ONE, .steps = 3 },
-		},
-	};
-	static const struct kwq_limiter capped[] = {
-		{
-			.kind = KWQ_LIMITER_BACKOFF,
-			.u.backoff = {
-				.duration = 10 * MSEC,
-				.factor = KWQ_ONE + KWQ_ONE / 2,
-				.steps = KWQ_LIMITER_STEPS_MAX,
-				.cap = 20 * MSEC,
-			},
-		},
-	};
-	const struct kwq_config config = config_of(capped);
-
-	limit(self, config_of(steps));
-	expect_delay(self->q, "a", 10 * MSEC);
-	expect_delay(self->q, "a", 20 * MSEC);
-	expect_delay(self->q, "a", 40 * MSEC);
-	expect_delay(self->q, "a", 80 * MSEC);
-	expect_delay(self->q, "a", 80 * MSEC);
-
-	ASSERT_EQ(0, q_configure(self->q, &config));
-	expect_delay(self->q, "b", 10 * MSEC);
-	expect_delay(self->q, "b", 15 * MSEC);
-	expect_delay(self->q, "b", 20 * MSEC);
-	expect_delay(self->q, "b", 20 * MSEC);
 }
 
 /* L9: each hand-out reports the count. A removed item has none. */

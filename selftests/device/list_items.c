@@ -312,29 +312,6 @@ TEST_F(list, order_of_ready_items)
 	free(listed);
 }
 
-/* D4, Q15: sorted by their order, waiting items are as they become ready. */
-TEST_F(list, order_of_waiting_items)
-{
-	enum { KEYS = 100 };
-	struct listed_item listed[KEYS];
-	__u64 random = 2;
-	char key[16];
-
-	for (int i = 0; i < KEYS; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, key,
-						   (next_random(&random) % 1000 * KEYS + i) * SEC));
-	}
-	ASSERT_EQ(KEYS, list_all(self->q, listed, KEYS, 1, KWQ_IS_WAITING));
-	qsort(listed, KEYS, sizeof(*listed), by_order);
-	for (int i = 0; i < KEYS; i++) {
-		ASSERT_EQ(0, q_advance_to(self->q, listed[i].item.order - 1));
-		ASSERT_EQ(0, q_len(self->q));
-		ASSERT_EQ(0, q_advance(self->q, 1));
-		ASSERT_EQ(KWQ_FINISHED, q_done(self->q, take(self->q, listed[i].key)));
-	}
-}
-
 /* D7, D8: a time in another time namespace, and the end of the clock. */
 TEST_F(list, times)
 {
@@ -354,33 +331,6 @@ TEST_F(list, times)
 	EXPECT_EQ(at + 1000 * SEC, look(q, "w").order);
 	EXPECT_EQ(TIME_MAX, look(q, "end").order);
 	close(q);
-}
-
-/* Q15: pages of any size, even of one entry, have each item once. */
-TEST_F(list, pages)
-{
-	enum { KEYS = 300 };
-	static const unsigned int sizes[] = { 1, 2, 3, 31, 32, 33, 299, 300, 301, 1024 };
-	struct listed_item *listed = calloc(KEYS + 1024, sizeof(*listed));
-	bool seen[KEYS];
-	char key[16];
-	int nr;
-
-	ASSERT_NE(NULL, listed);
-	for (int i = 0; i < KEYS; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		ASSERT_EQ(KWQ_ADDED, q_add(self->q, key));
-	}
-	for (int s = 0; s < ARRAY_SIZE(sizes); s++) {
-		memset(seen, 0, sizeof(seen));
-		ASSERT_EQ(KEYS, list_all(self->q, listed, KEYS + 1024, sizes[s], KWQ_IS_READY));
-		for (int i = 0; i < KEYS; i++) {
-			nr = atoi(listed[i].key);
-			ASSERT_FALSE(seen[nr]);
-			seen[nr] = true;
-		}
-	}
-	free(listed);
 }
 
 /* Q15: a page ends where its keys do not fit any more. */

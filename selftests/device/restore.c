@@ -32,33 +32,39 @@ FIXTURE_TEARDOWN(restore)
 	close(self->dev);
 }
 
-/* U8, Q1, Q12, O1 */
-TEST_F(restore, ready_items)
+/* U8: each member arrives. core/restore_test.c has what it means. */
+TEST_F(restore, members)
 {
+	struct listed_item dead[3];
 	struct item item;
 
-	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "a", .state = KWQ_IS_READY));
-	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "b", .state = KWQ_IS_READY));
-	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "lost", .state = KWQ_IS_READY | KWQ_IS_RETURNED,
-					  .abandoned = 1, .requeues = 7));
 	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "held", .state = KWQ_IS_PROCESSING));
-	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "urgent", .state = KWQ_IS_READY,
-					  .priority = KWQ_PRIORITY_MAX));
-	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "lazy", .state = KWQ_IS_READY,
-					  .priority = KWQ_PRIORITY_MIN));
-	check_stat(self->q, .ready = 6, .items = 6);
-	check_counts(self->q, .adds = 6);
-	expect_next(self->q, &item, "urgent");
-	EXPECT_EQ(KWQ_PRIORITY_MAX, item.priority);
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "lost", .state = KWQ_IS_READY | KWQ_IS_RETURNED,
+					  .priority = -2, .abandoned = 1, .requeues = 7));
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "w", .state = KWQ_IS_WAITING,
+					  .wait_priority = 3, .due_in = 10, .requeues = 2));
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "d", .state = KWQ_IS_DEAD, .requeues = 4,
+					  .abandoned = 3, .priority = -1, .dead_for = 5 * SEC));
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "r", .state = KWQ_IS_REMEMBERED,
+					  .requeues = 1));
+	check_stat(self->q, .ready = 2, .waiting = 1, .items = 5);
+	expect_take(self->q, "held");
 	expect_next(self->q, &item, "lost");
+	EXPECT_EQ(-2, item.priority);
 	EXPECT_EQ(1, item.abandoned);
 	EXPECT_EQ(7, item.requeues);
-	expect_next(self->q, &item, "held");
-	EXPECT_EQ(0, item.abandoned);
-	expect_next(self->q, &item, "a");
-	expect_next(self->q, &item, "b");
-	expect_next(self->q, &item, "lazy");
-	EXPECT_EQ(KWQ_PRIORITY_MIN, item.priority);
+	ASSERT_EQ(0, q_advance(self->q, 9));
+	EXPECT_EQ(0, q_len(self->q));
+	ASSERT_EQ(0, q_advance(self->q, 1));
+	expect_next(self->q, &item, "w");
+	EXPECT_EQ(3, item.priority);
+	EXPECT_EQ(2, item.requeues);
+	ASSERT_EQ(1, q_dead(self->q, dead, 3));
+	EXPECT_EQ(4, dead[0].item.requeues);
+	EXPECT_EQ(3, dead[0].item.abandoned);
+	EXPECT_EQ(-1, dead[0].item.priority);
+	EXPECT_EQ(5 * SEC + 10, dead[0].item.dead_for);
+	EXPECT_EQ(1, q_requeues(self->q, "r"));
 }
 
 /* U8, Q5: a getter that waits is woken. */
@@ -75,75 +81,6 @@ TEST_F(restore, wakes_a_getter)
 	EXPECT_EQ(1, sleeper_join(&s));
 	EXPECT_STREQ("b", s.item.key);
 	close(q);
-}
-
-/* U8, D1, D2, D3, Q12 */
-TEST_F(restore, waiting_items)
-{
-	struct item item;
-
-	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "a", .state = KWQ_IS_WAITING,
-					  .wait_priority = 3, .due_in = 10, .requeues = 1));
-	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "b", .state = KWQ_IS_WAITING | KWQ_IS_READY,
-					  .wait_priority = KWQ_PRIORITY_NONE, .due_in = 5));
-	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "c", .state = KWQ_IS_WAITING | KWQ_IS_PROCESSING,
-					  .wait_priority = KWQ_PRIORITY_NONE, .due_in = ~0ULL));
-	check_stat(self->q, .ready = 2, .waiting = 3, .items = 3);
-	expect_next(self->q, &item, "c");
-	EXPECT_EQ(KWQ_STILL_WAITING, q_done(self->q, item.ticket));
-	expect_next(self->q, &item, "b");
-	EXPECT_EQ(KWQ_STILL_WAITING, q_done(self->q, item.ticket));
-	ASSERT_EQ(0, q_advance(self->q, 4));
-	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &item));
-	ASSERT_EQ(0, q_advance(self->q, 1));
-	expect_take(self->q, "b");
-	EXPECT_EQ(KWQ_COALESCED, q_add_after(self->q, "a", 100));
-	ASSERT_EQ(0, q_advance(self->q, 5));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(3, item.priority);
-	EXPECT_EQ(1, item.requeues);
-	check_stat(self->q, .waiting = 1, .processing = 1, .items = 2);
-}
-
-/* U8, L11 */
-TEST_F(restore, dead_items)
-{
-	struct listed_item dead[3];
-	struct kwq_stat stat;
-
-	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "b", .state = KWQ_IS_DEAD, .requeues = 4,
-					  .priority = -2, .dead_for = 5 * SEC));
-	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "a", .state = KWQ_IS_DEAD, .abandoned = 3));
-	ASSERT_EQ(2, q_dead(self->q, dead, 3));
-	EXPECT_STREQ("b", dead[0].key);
-	EXPECT_EQ(4, dead[0].item.requeues);
-	EXPECT_EQ(-2, dead[0].item.priority);
-	EXPECT_EQ(5 * SEC, dead[0].item.dead_for);
-	EXPECT_STREQ("a", dead[1].key);
-	EXPECT_EQ(3, dead[1].item.abandoned);
-	ASSERT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(2, stat.dead);
-	EXPECT_EQ(KWQ_ADDED, q_kick(self->q, "b"));
-	EXPECT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "a"));
-	expect_take(self->q, "b");
-	check_stat(self->q, .items = 0);
-}
-
-/* U8, L9, L10 */
-TEST_F(restore, remembered_items)
-{
-	struct kwq_stat stat;
-
-	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "a", .state = KWQ_IS_REMEMBERED,
-					  .requeues = 1));
-	EXPECT_EQ(1, q_requeues(self->q, "a"));
-	ASSERT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(1, stat.remembered);
-	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
-	/* Nothing is kept without a count. */
-	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "b", .state = KWQ_IS_REMEMBERED));
-	ASSERT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(1, stat.items);
 }
 
 /* U8, M2: ages go on. */
