@@ -426,27 +426,6 @@ TEST_F(board, end_of_processing)
 	EXPECT_EQ(0, look(self->map, "a"));
 }
 
-/* Q11 */
-TEST_F(board, remove)
-{
-	struct item item;
-
-	post(_metadata, self, "a");
-	EXPECT_EQ(-ENOENT, q_drop(self->q, "a"));
-	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "a"));
-	EXPECT_EQ(0, look(self->map, "a"));
-	EXPECT_TRUE(is_clear(self));
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_take(self->q, "a");
-
-	post_dirty(_metadata, self, "a", &item);
-	EXPECT_EQ(KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY, q_remove(self->q, "a"));
-	EXPECT_EQ(0, look(self->map, "a"));
-	EXPECT_TRUE(is_clear(self));
-	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
-	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
-}
-
 /* Bytes of any value, also zeroes at the end. */
 TEST_F(board, zero_bytes)
 {
@@ -521,28 +500,6 @@ TEST_F(board, batch)
 	free(b);
 }
 
-/* Q8 */
-TEST_F(board, shut_down)
-{
-	struct item item;
-
-	post(_metadata, self, "a");
-	EXPECT_EQ(0, q_shut_down(self->q));
-	EXPECT_EQ(CLOSED, look(self->map, "a"));
-	EXPECT_EQ(-ESHUTDOWN, q_add(self->q, "a"));
-	expect_next(self->q, &item, "a");
-	EXPECT_EQ(0, look(self->map, "a"));
-	EXPECT_TRUE(is_clear(self));
-}
-
-/* Q9 */
-TEST_F(board, drain)
-{
-	post(_metadata, self, "a");
-	EXPECT_EQ(-ETIMEDOUT, q_drain(self->q, 0));
-	EXPECT_EQ(CLOSED, look(self->map, "a"));
-}
-
 /* A board that is made after the shut down. */
 TEST_F(board, of_a_queue_that_is_shut_down)
 {
@@ -560,26 +517,6 @@ TEST_F(board, of_a_queue_that_is_shut_down)
 	munmap((void *)map, size);
 	close(fd);
 	close(q);
-}
-
-/* M2 */
-TEST_F(board, tell)
-{
-	struct kwq_stat stat;
-
-	EXPECT_EQ(0, q_tell(self->q, 1));
-	EXPECT_EQ(0, q_tell(self->q, 1000));
-	ASSERT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(1001, stat.posted);
-	EXPECT_EQ(0, stat.coalesced);
-	EXPECT_EQ(0, stat.adds);
-	/* The kernel does not trust the number, and it never goes down. */
-	EXPECT_EQ(0, q_tell(self->q, ~0ULL));
-	ASSERT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(~0ULL, stat.posted);
-	EXPECT_EQ(0, q_tell(self->q, 1));
-	ASSERT_EQ(0, q_stat(self->q, &stat));
-	EXPECT_EQ(~0ULL, stat.posted);
 }
 
 /* ---- No add is lost ---- */

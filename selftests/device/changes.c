@@ -184,52 +184,6 @@ TEST_F(changes, number_of_follow_cannot_be_written)
 
 /* CHANGES */
 
-TEST_F(changes, each_operation_is_a_change)
-{
-	static const struct kwq_create_args manual = { .clockid = KWQ_CLOCK_ID_MANUAL };
-	struct item item;
-
-	make_queue(self, &manual);
-	EXPECT_STREQ(NO_NEWS, news(self));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->w, "a"));
-	EXPECT_STREQ("a:R ", news(self));
-	EXPECT_EQ(KWQ_IS_READY, self->read[0].item.order_of);
-	ASSERT_EQ(1, q_try_get(self->w, &item));
-	EXPECT_STREQ("a:P ", news(self));
-	EXPECT_EQ(item.ticket, self->read[0].item.order);
-	EXPECT_EQ(getpid(), self->read[0].item.pid);
-	ASSERT_EQ(KWQ_DIRTIED, q_add(self->w, "a"));
-	EXPECT_STREQ("a:PD ", news(self));
-	EXPECT_EQ(KWQ_IS_PROCESSING, self->read[0].item.order_of);
-	ASSERT_EQ(KWQ_REQUEUED, q_done(self->w, item.ticket));
-	EXPECT_STREQ("a:R ", news(self));
-	ASSERT_EQ(KWQ_WAITING, q_add_after(self->w, "b", 10));
-	EXPECT_STREQ("b:W ", news(self));
-	EXPECT_EQ(10, self->read[0].item.due_in);
-	EXPECT_EQ(10, self->read[0].item.order);
-	ASSERT_EQ(0, q_advance(self->w, 10));
-	EXPECT_STREQ("b:R ", news(self));
-	EXPECT_LT(0, q_remove(self->w, "b"));
-	EXPECT_STREQ("b: ", news(self));
-	ASSERT_EQ(1, q_try_get(self->w, &item));
-	ASSERT_EQ(KWQ_BURIED, q_done_with(self->w, item.ticket, KWQ_DONE_DEAD));
-	EXPECT_STREQ("a:X ", news(self));
-	EXPECT_EQ(KWQ_IS_DEAD, self->read[0].item.order_of);
-	ASSERT_EQ(KWQ_ADDED, q_kick(self->w, "a"));
-	ASSERT_EQ(1, q_try_get(self->w, &item));
-	ASSERT_EQ(KWQ_RETURNED, q_done_with(self->w, item.ticket, KWQ_DONE_RETURN));
-	EXPECT_STREQ("a:R ", news(self));
-	ASSERT_EQ(KWQ_RESTORED, q_restore(self->w, "c", .state = KWQ_IS_REMEMBERED, .requeues = 3));
-	EXPECT_STREQ("c:M ", news(self));
-	EXPECT_EQ(3, self->read[0].item.requeues);
-	ASSERT_EQ(3, q_forget(self->w, "c"));
-	EXPECT_STREQ("c: ", news(self));
-	/* Its end is read, and so it is no item any more. */
-	EXPECT_STREQ(NO_NEWS, news(self));
-	check_stat(self->q, .ready = 1, .items = 1);
-	EXPECT_EQ(0, stat_of(self->q).unread);
-}
-
 static struct kwq_changes_args request_of(changes_fixture *self, struct kwq_listed *entries,
 					  unsigned int nr, void *keys, size_t room)
 {

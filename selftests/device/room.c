@@ -438,53 +438,6 @@ TEST_F(room, drain)
 	EXPECT_EQ(-ESHUTDOWN, sleeper_join(&s));
 }
 
-#define ADDERS	20
-
-/* Q19: adders go on in the order in which they began to wait, and nobody is woken in vain. */
-TEST_F(room, first_come_first_served)
-{
-	static const char *const keys[] = { "0", "1", "2", "3", "4", "5" };
-	struct sleeper s[6];
-	long slept[6];
-
-	for (int i = 0; i < 6; i++)
-		start_add(&s[i], i & 1 ? self->q : self->other, keys[i]);
-	for (int i = 0; i < 6; i++)
-		slept[i] = times_slept(s[i].tid);
-	for (int i = 0; i < 6; i++) {
-		make_room_by_done(self);
-		EXPECT_EQ(KWQ_ADDED, sleeper_join(&s[i]));
-		for (int j = i + 1; j < 6; j++) {
-			wait_until_asleep(s[j].tid, __NR_ioctl, KWQ_IOC_ADD);
-			EXPECT_EQ(slept[j], times_slept(s[j].tid)) {
-				TH_LOG("adder %d, room %d", j, i);
-			}
-		}
-	}
-	expect_take(self->q, "4");
-	expect_take(self->q, "5");
-}
-
-/* Q19: a key that comes another way needs no room any more. */
-TEST_F(room, key_comes_another_way)
-{
-	struct sleeper s[ADDERS];
-	int coalesced = 0, added = 0;
-
-	for (int i = 0; i < ADDERS; i++)
-		start_add(&s[i], i & 1 ? self->q : self->other, "new");
-	make_room_by_done(self);
-	for (int i = 0; i < ADDERS; i++) {
-		int ret = sleeper_join(&s[i]);
-
-		coalesced += ret == KWQ_COALESCED;
-		added += ret == KWQ_ADDED;
-	}
-	EXPECT_EQ(1, added);
-	EXPECT_EQ(ADDERS - 1, coalesced);
-	check_stat(self->q, .ready = 2, .items = 2);
-}
-
 static void fill_with_bytes(__u8 *key, size_t len, __u8 byte)
 {
 	memset(key, byte, len);

@@ -163,51 +163,6 @@ TEST_F(values, comes_with_its_key)
 	EXPECT_EQ(0, nr_bytes(self->q));
 }
 
-TEST_F(values, first_one_is_kept_on_request)
-{
-	__u64 ticket;
-
-	EXPECT_EQ(KWQ_ADDED, add_value(self->q, "a", KWQ_ADD_KEEP_VALUE, "1", 1));
-	EXPECT_EQ(KWQ_COALESCED, add_value(self->q, "a", KWQ_ADD_KEEP_VALUE, "2", 1));
-	ticket = EXPECT_GOT_TEXT(self->q, "a", "1");
-	/* Its next run has no value yet. */
-	EXPECT_EQ(KWQ_DIRTIED, add_value(self->q, "a", KWQ_ADD_KEEP_VALUE, "3", 1));
-	EXPECT_EQ(KWQ_DIRTY, add_value(self->q, "a", KWQ_ADD_KEEP_VALUE, "4", 1));
-	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, ticket));
-	EXPECT_EQ(KWQ_COALESCED, add_value(self->q, "a", KWQ_ADD_KEEP_VALUE, "5", 1));
-	q_done(self->q, EXPECT_GOT_TEXT(self->q, "a", "3"));
-	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "b"));
-	EXPECT_EQ(KWQ_COALESCED, add_value(self->q, "b", KWQ_ADD_KEEP_VALUE, "6", 1));
-	EXPECT_GOT_TEXT(self->q, "b", "6");
-}
-
-/* O4: the memory of values counts, and what does not fit changes nothing. */
-TEST_F(values, counts_as_memory)
-{
-	int q = create_with(self->dev, KWQ_CREATE_VALUES, 100000, 0);
-	__u64 bytes;
-
-	ASSERT_LE(0, q);
-	EXPECT_EQ(KWQ_ADDED, q_add(q, "a"));
-	bytes = nr_bytes(q);
-	EXPECT_EQ(-ENOSPC, add_value(q, "a", KWQ_ADD_END_WAIT, self->big, KWQ_VALUE_MAX));
-	EXPECT_EQ(bytes, nr_bytes(q));
-	EXPECT_EQ(-ENOSPC, add_value(q, "b", 0, self->big, KWQ_VALUE_MAX));
-	EXPECT_EQ(bytes, nr_bytes(q));
-	EXPECT_EQ(KWQ_COALESCED, add_value(q, "a", 0, self->big, 30000));
-	EXPECT_LE(bytes + 30000, nr_bytes(q));
-	EXPECT_EQ(KWQ_ADDED, add_value(q, "b", 0, self->big, 30000));
-	EXPECT_EQ(-ENOSPC, add_value(q, "c", 0, self->big, 40000));
-	/* A shorter value of the same key needs no room. */
-	EXPECT_EQ(KWQ_COALESCED, add_value(q, "a", 0, self->big, 10));
-	EXPECT_EQ(KWQ_ADDED, add_value(q, "c", 0, self->big, 30000));
-	q_done(q, EXPECT_GOT(q, "a", self->big, 10));
-	q_done(q, EXPECT_GOT(q, "b", self->big, 30000));
-	q_done(q, EXPECT_GOT(q, "c", self->big, 30000));
-	EXPECT_EQ(0, nr_bytes(q));
-	close(q);
-}
-
 TEST_F(values, needs_a_queue_with_values)
 {
 	int q = create_with(self->dev, 0, 0, 0);

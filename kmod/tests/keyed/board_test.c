@@ -421,6 +421,16 @@ static void shut_down_closes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get(t, 1), 1);
 }
 
+/* Q9 */
+static void drain_closes(struct kunit *test)
+{
+	struct board_test *t = test->priv;
+	u64 shut_downs;
+
+	KUNIT_EXPECT_EQ(test, kwq_keyed_drain(t->keyed, KTIME_MAX, 0, &shut_downs), 0);
+	KUNIT_EXPECT_NE(test, t->keyed->board->map->closed, 0);
+}
+
 /* A shut down that has only begun, so that the queue still takes adds. */
 static void board_is_made_after_the_close(struct kunit *test)
 {
@@ -611,6 +621,7 @@ static struct kunit_case board_test_cases[] = {
 	KUNIT_CASE(one_key_takes_the_place_of_another),
 	KUNIT_CASE(long_keys_are_not_posted),
 	KUNIT_CASE(shut_down_closes),
+	KUNIT_CASE(drain_closes),
 	KUNIT_CASE(board_is_made_after_the_close),
 	KUNIT_CASE(board_counts_as_the_queues_own),
 	KUNIT_CASE(refused_board_leaves_nothing),

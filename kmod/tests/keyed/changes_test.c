@@ -277,8 +277,11 @@ static void each_operation_is_a_change(struct kunit *test)
 	expect_read(test, "");
 	add(t, "a");
 	expect_read(test, "a:R ");
+	KUNIT_EXPECT_EQ(test, t->read[0].order_of, KWQ_IS_READY);
 	get(t, 1);
 	expect_read(test, "a:P ");
+	KUNIT_EXPECT_EQ(test, t->read[0].order_of, KWQ_IS_PROCESSING);
+	KUNIT_EXPECT_EQ(test, t->read[0].order, t->got[0].ticket);
 	add(t, "a");
 	expect_read(test, "a:PD ");
 	done(t, 0);
