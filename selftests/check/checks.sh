@@ -162,13 +162,10 @@ check_checkpatch() {
 	checkpatch "$uapi" 'uapi/*.h'
 	# These define what the kernel defines. After a barrier, checkpatch reads beyond the end of the short barrier.h.
 	checkpatch "$userspace,VOLATILE" 'userspace/lib/kernel/*.h' ':!userspace/lib/kernel/asm/barrier.h'
-	# Its messages have words that are names of functions, and it wraps functions.
-	checkpatch "$userspace,EMBEDDED_FUNCTION_NAME,AVOID_EXTERNS,MACRO_ARG_REUSE" \
-		'userspace/test/device-local-random.c'
 	# Tables as macros, which get the name of another macro, and fixtures as macros.
 	checkpatch "$userspace,COMPLEX_MACRO,MACRO_ARG_REUSE,MULTISTATEMENT_MACRO_USE_DO_WHILE" 'selftests/device/*.[ch]'
 	checkpatch "$userspace" 'userspace/*.[ch]' 'selftests/*.[ch]' ':!selftests/device/*' ':(exclude,glob)selftests/bench/*.[ch]' \
-		':!selftests/bench/native/*' ':!userspace/lib/kernel/*' ':!userspace/test/device-local-random.c'
+		':!selftests/bench/native/*' ':!userspace/lib/kernel/*'
 	[ -z "$unclean" ]
 }
 

@@ -161,19 +161,13 @@ for content in "$@"; do
 		logged fuzz make -C "$TOP/selftests/fuzz" O="$device" "${for_machine[@]}" \
 			KSELFTEST_INC="$source/tools/testing/selftests" all
 		cp "$device/fuzz" "$root/kselftest"
-		cp "$TOP/userspace/test/device-command" "$root/kselftest/command"
-		cp "$TOP/userspace/test/device-json" "$root/kselftest/json"
-		cp "$TOP/userspace/test/device-watch" "$root/kselftest/watch"
-		cp "$TOP/userspace/test/device-parallel" "$root/kselftest/parallel"
-		cp "$TOP/userspace/test/device-run" "$root/kselftest/run"
-		cp "$TOP/userspace/test/device-many" "$root/kselftest/many"
-		cp "$TOP/userspace/test/device-service" "$root/kselftest/service"
-		cp "$TOP/userspace/test/device-keep" "$root/kselftest/keep"
+		for name in command json watch parallel run many service keep; do
+			cp "$TOP/userspace/test/device-$name" "$root/kselftest/$name"
+		done
 		logged examples make -C "$TOP/userspace" O="$userspace" "${for_userspace[@]}" \
-			"$userspace/test/device-examples" "$userspace/test/device-local" "$userspace/test/device-local-random"
+			"$userspace/test/device-examples" "$userspace/test/device-local"
 		cp "$userspace/test/device-examples" "$root/kselftest/examples"
 		cp "$userspace/test/device-local" "$root/kselftest/local"
-		cp "$userspace/test/device-local-random" "$root/kselftest/local-random"
 		kernel_modules dummy veth
 		;;
 	demo)

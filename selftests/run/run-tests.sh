@@ -250,7 +250,7 @@ run() {
 	kselftest-debug-short)
 		progress "some kselftests on the debug kernel"
 		# The others take longer there, or test more of the command than of the kernel.
-		programs='!(*_32|abi|bpf|command|examples|full|json|keep|limits|list_items|local-random|many|modload|netdevs|parallel|run|sample|service|watch)'
+		programs='!(*_32|abi|bpf|command|examples|full|json|keep|limits|list_items|many|modload|netdevs|parallel|run|sample|service|watch)'
 		machine "$1" kselftest debug device kselftest "$PROGRAM_SECONDS" "${chosen:-$programs}"
 		;;
 	kselftest-uml-smp-*)

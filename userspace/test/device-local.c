@@ -364,6 +364,30 @@ static void test_start(void)
 	end();
 }
 
+/* N1: an item that changes while a new manager lists the outbox still keeps a sync for it waiting. */
+static void test_change_amid_the_list(void)
+{
+	uint64_t first, id;
+
+	begin();
+	kwq_add(user, "a", 1);
+	first = last_change();
+	ok(!kwq_reopen(&q, user, KWQ_RIGHTS_ALL, O_CLOEXEC), "a new manager's handle");
+	ok(!kwq_reopen(&outbox, outbox, KWQ_RIGHTS_ALL, O_CLOEXEC), "and of the outbox");
+	local_close(l);
+	is_number(local_open(&l, q, outbox), 0, "local_open()");
+	is_number(kwq_add_after(user, "a", 1, 500 * MS), KWQ_WAITING, "the item changes");
+	ok(next_is(LOCAL_ADD, "a"), "it is listed");
+	id = event.id;
+	ok(is_quiet() && !sync_returns(first), "N1: a sync that began before goes on");
+	local_stored(l, id);
+	while (local_next(l, &event, now) == 1)
+		if (event.kind == LOCAL_ADD)
+			local_stored(l, event.id);
+	ok(sync_returns(first), "N1: until it is stored");
+	end();
+}
+
 /* N2, N4: how keys end. */
 static void test_ends(void)
 {
@@ -1155,6 +1179,7 @@ int main(void)
 	test_one_after_the_other();
 	test_due();
 	test_start();
+	test_change_amid_the_list();
 	test_ends();
 	test_notes();
 	test_no_notes();
