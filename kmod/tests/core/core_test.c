@@ -236,26 +236,6 @@ static void peek_changes_nothing(struct kunit *test)
 	EXPECT_GET(test, t, &t->a);
 }
 
-/* ---- Q2: coalescing ---- */
-
-static void second_add_coalesces(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q2 */
-	KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, add(t, &t->b), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_COALESCED);
-	EXPECT_NRS(test, t, 2, 0, 0);
-
-	/*
-	 *  a b: a kept its place
-	 */
-	EXPECT_GET(test, t, &t->a);
-	EXPECT_GET(test, t, &t->b);
-	EXPECT_GET(test, t, NULL);
-}
-
 /* ---- Q3: one consumer at a time ---- */
 
 static void processing_item_is_not_handed_out(struct kunit *test)
@@ -365,21 +345,6 @@ static void length_counts_ready_items(struct kunit *test)
 
 /* ---- Q8: shut down ---- */
 
-static void shut_down_refuses_adds_that_would_coalesce(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q8: neither the priority nor the waiting changes. */
-	add_prio(t, &t->a, 1);
-	add_at(t, &t->a, 10);
-	kwq_core_shut_down(&t->core, true);
-	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, 5, true, 0),
-			-ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, t->a.priority, 1);
-	KUNIT_EXPECT_EQ(test, t->a.state, READY | WAITING);
-	KWQ_EXPECT_METRIC(test, t, coalesced, 0);
-}
-
 static void shut_down_hands_out_what_is_ready(struct kunit *test)
 {
 	struct core_test *t = test->priv;
@@ -416,17 +381,6 @@ static void shut_down_drops_what_is_waiting(struct kunit *test)
 	EXPECT_NRS(test, t, 1, 0, 0);
 }
 
-static void second_shut_down_changes_nothing(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q8 */
-	add(t, &t->a);
-	kwq_core_shut_down(&t->core, true);
-	kwq_core_shut_down(&t->core, true);
-	EXPECT_GET(test, t, &t->a);
-}
-
 static void drained_when_all_is_done(struct kunit *test)
 {
 	struct core_test *t = test->priv;
@@ -448,49 +402,6 @@ static void drained_when_all_is_done(struct kunit *test)
 }
 
 /* ---- Q11: remove ---- */
-
-static void remove_ready_item(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q11 */
-	add(t, &t->a);
-	add(t, &t->b);
-	add(t, &t->c);
-	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->b), KWQ_WAS_READY);
-	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b));
-
-	/* | a c */
-	EXPECT_GET(test, t, &t->a);
-	EXPECT_GET(test, t, &t->c);
-	EXPECT_GET(test, t, NULL);
-}
-
-static void remove_the_last_of_a_band(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q11, Q12: the lower band is found. */
-	add_prio(t, &t->a, 7);
-	add_prio(t, &t->b, -7);
-	kwq_core_remove(&t->core, &t->a);
-	EXPECT_GET(test, t, &t->b);
-	EXPECT_GET(test, t, NULL);
-}
-
-static void remove_waiting_item(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* Q11 */
-	add_at(t, &t->a, 10);
-	add_at(t, &t->b, 20);
-	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a), KWQ_WAS_WAITING);
-	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
-	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core), 20);
-	EXPECT_EXPIRE(test, t, 30, &t->b);
-	EXPECT_EXPIRE(test, t, 30, NULL);
-}
 
 static void removed_item_forgets_that_it_was_abandoned(struct kunit *test)
 {
@@ -1360,21 +1271,6 @@ static void abandoned_item_is_behind_a_higher_priority(struct kunit *test)
 	EXPECT_GET(test, t, &t->c);
 }
 
-static void abandoned_item_is_merged_with_its_pending_add(struct kunit *test)
-{
-	struct core_test *t = test->priv;
-
-	/* O1: the next run serves both. */
-	add(t, &t->a);
-	EXPECT_GET(test, t, &t->a);
-	add(t, &t->a);
-	kwq_core_abandon(&t->core, &t->a, 0);
-	KUNIT_EXPECT_EQ(test, t->a.state, READY);
-	EXPECT_GET(test, t, &t->a);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_FINISHED);
-	EXPECT_GET(test, t, NULL);
-}
-
 static const struct undone_case {
 	const char *desc;
 	int run;
@@ -2114,7 +2010,6 @@ static void term_is_a_pause_of_its_own(struct kunit *test)
 	KUNIT_CASE(fifo_with_adds_between),				\
 	KUNIT_CASE(fifo_of_all_ways_to_get_ready),			\
 	KUNIT_CASE(peek_changes_nothing),				\
-	KUNIT_CASE(second_add_coalesces),				\
 	KUNIT_CASE(processing_item_is_not_handed_out),			\
 	KUNIT_CASE(two_holders_have_their_own),				\
 	KUNIT_CASE(many_adds_during_processing_come_back_once),		\
@@ -2122,10 +2017,7 @@ static void term_is_a_pause_of_its_own(struct kunit *test)
 	KUNIT_CASE(done_by_a_stranger),					\
 	KUNIT_CASE(length_counts_ready_items),				\
 	KUNIT_CASE(shut_down_hands_out_what_is_ready),			\
-	KUNIT_CASE(second_shut_down_changes_nothing),			\
 	KUNIT_CASE(drained_when_all_is_done),				\
-	KUNIT_CASE(remove_ready_item),					\
-	KUNIT_CASE(remove_waiting_item),				\
 	KUNIT_CASE(removed_item_forgets_that_it_was_abandoned),		\
 	KUNIT_CASE(finished_item_forgets_its_priority),			\
 	KUNIT_CASE(unnamed_wait_of_a_new_item_is_0),			\
@@ -2155,7 +2047,6 @@ static void term_is_a_pause_of_its_own(struct kunit *test)
 	KUNIT_CASE(end_of_time_can_be_now),				\
 	KUNIT_CASE(abandoned_item_is_ready_again),			\
 	KUNIT_CASE(abandoned_item_is_ahead_of_fresh_ones),		\
-	KUNIT_CASE(abandoned_item_is_merged_with_its_pending_add),	\
 	KUNIT_CASE(abandonments_add_up_until_done),			\
 	KUNIT_CASE(requeued_item_is_fresh),				\
 	KUNIT_CASE(abandonments_do_not_wrap),				\
@@ -2181,9 +2072,7 @@ static void term_is_a_pause_of_its_own(struct kunit *test)
 
 static struct kunit_case core_test_cases[] = {
 	CORE_TEST_OF_BOTH,
-	KUNIT_CASE(shut_down_refuses_adds_that_would_coalesce),
 	KUNIT_CASE(shut_down_drops_what_is_waiting),
-	KUNIT_CASE(remove_the_last_of_a_band),
 	KUNIT_CASE(higher_priority_comes_first),
 	KUNIT_CASE(all_64_levels),
 	KUNIT_CASE(higher_priority_moves_to_the_tail),

@@ -599,46 +599,6 @@ static void check_of_the_rest(struct kunit *test)
 
 /* ---- L4: the bucket ---- */
 
-/*
- * An independent calculation in integers: a token costs @period, and each ns brings
- * @events. The test avoids numbers that would overflow.
- */
-struct reckoning {
-	s64 worth;
-	s64 period;
-	s64 events;
-	s64 burst;
-	ktime_t last;
-};
-
-static struct reckoning reckoning(s64 events, s64 period, s64 burst)
-{
-	return (struct reckoning){
-		.worth = burst * period,
-		.period = period,
-		.events = events,
-		.burst = burst,
-	};
-}
-
-static void reckon_until(struct reckoning *r, ktime_t now)
-{
-	s64 gain;
-
-	if (check_mul_overflow(now - r->last, r->events, &gain) ||
-	    check_add_overflow(r->worth, gain, &r->worth) ||
-	    r->worth > r->burst * r->period)
-		r->worth = r->burst * r->period;
-	r->last = now;
-}
-
-static u64 reckon(struct reckoning *r, ktime_t now)
-{
-	reckon_until(r, now);
-	r->worth -= r->period;
-	return r->worth < 0 ? div64_u64(-r->worth, r->events) : 0;
-}
-
 static const struct rate_case {
 	const char *desc;
 	u32 events;
@@ -659,44 +619,6 @@ static const struct rate_case {
 };
 
 KUNIT_ARRAY_PARAM_DESC(rate, rate_cases, desc);
-
-static void bucket_over_a_day(struct kunit *test)
-{
-	const struct rate_case *p = test->param_value;
-	struct reckoning r = reckoning(p->events, p->period, p->burst);
-	u64 token = div_u64(p->period, p->events), delay, right;
-	const ktime_t day = 24 * HOUR;
-	struct rnd_state rnd;
-	ktime_t now = 0;
-	int n = 0, i;
-
-	/* L4: bursts, idle times, and everything between. */
-	prandom_seed_state(&rnd, p->events ^ p->burst);
-	use(test, (struct kwq_limiter)BUCKET(p->events, p->period, p->burst), 0);
-	while (now < day && n < 50000) {
-		i = prandom_u32_state(&rnd) % 16 ? 1 :
-		    prandom_u32_state(&rnd) % (2 * p->burst + 2);
-		for (; i > 0; i--, n++) {
-			delay = when(test, 0, now);
-			right = reckon(&r, now);
-			if (delay != right) {
-				KUNIT_FAIL(test, "reservation %d at %lld: %llu, not %llu",
-					   n, now, delay, right);
-				return;
-			}
-		}
-		switch (prandom_u32_state(&rnd) % 64) {
-		case 0:
-			now += (u64)prandom_u32_state(&rnd) << 9;
-			break;
-		case 1:
-			break;
-		default:
-			now += mul_u64_u32_shr(2 * token + 1,
-					       prandom_u32_state(&rnd), 32);
-		}
-	}
-}
 
 static void bucket_does_not_drift(struct kunit *test)
 {
@@ -948,45 +870,6 @@ static void bucket_in_the_place_of_something_else_is_full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, when(test, 0, 0), SEC);
 }
 
-static void changed_rate_over_a_day(struct kunit *test)
-{
-	static const u32 events[] = { 10, 3, 1000, 7, 1, 10, 999983, 3 };
-	struct reckoning r = reckoning(events[0], SEC, 100);
-	struct rnd_state rnd;
-	u64 delay, right;
-	ktime_t now = 0;
-	int part, n;
-
-	/*
-	 * L4: the period is always a second, so that the calculation stays valid. Each
-	 * change may round up to the next fraction of a ns.
-	 */
-	prandom_seed_state(&rnd, 4);
-	for (part = 0; part < ARRAY_SIZE(events); part++) {
-		now = max_t(s64, now, part * 3 * HOUR);
-		reckon_until(&r, now);
-		r.events = events[part];
-		use(test, (struct kwq_limiter)BUCKET(events[part], SEC, 100), now);
-		for (n = 0; n < 3000; n++) {
-			delay = when(test, 0, now);
-			right = reckon(&r, now);
-			if (delay < right || delay > right + 1) {
-				KUNIT_FAIL(test, "reservation %d.%d at %lld: %llu, not %llu",
-					   part, n, now, delay, right);
-				return;
-			}
-			if (prandom_u32_state(&rnd) % 3)
-				now += div_u64(SEC, events[part]) *
-				       (prandom_u32_state(&rnd) % 64) / 32;
-			else if (!(prandom_u32_state(&rnd) % 64))
-				now += 60 * SEC;
-		}
-		/* Some changes leave it in debt, some with tokens. */
-		for (n = 0; n < part % 3 * 100; n++)
-			KUNIT_EXPECT_GE(test, when(test, 0, now), reckon(&r, now));
-	}
-}
-
 static void change_does_not_wrap(struct kunit *test)
 {
 	static const struct kwq_limiter odd[] = {
@@ -1145,7 +1028,6 @@ static struct kunit_case limiter_test_cases[] = {
 	KUNIT_CASE_PARAM(check, check_gen_params),
 	KUNIT_CASE_PARAM(bytes_behind_the_member, member_gen_params),
 	KUNIT_CASE(check_of_the_rest),
-	KUNIT_CASE_PARAM(bucket_over_a_day, rate_gen_params),
 	KUNIT_CASE_PARAM(bucket_does_not_drift, rate_gen_params),
 	KUNIT_CASE(bucket_refills_exactly),
 	KUNIT_CASE(bucket_is_full_at_first),
@@ -1160,7 +1042,6 @@ static struct kunit_case limiter_test_cases[] = {
 	KUNIT_CASE(same_rate_is_no_change),
 	KUNIT_CASE(changed_burst),
 	KUNIT_CASE(bucket_in_the_place_of_something_else_is_full),
-	KUNIT_CASE(changed_rate_over_a_day),
 	KUNIT_CASE(change_does_not_wrap),
 	KUNIT_CASE(nothing_is_owed_beyond_the_end_of_time),
 	KUNIT_CASE(a_long_debt_is_of_whole_tokens),

@@ -19,7 +19,7 @@ const (
 	burst = 100
 	day   = 24 * time.Hour
 	// Beside these: one row for each change of the rate.
-	rows = 320
+	rows = 64
 )
 
 // So many events in so long.
