@@ -570,16 +570,7 @@ TEST_F(batch, nothing_to_fetch_after_done)
 	struct kwq_got got;
 	struct item item;
 	__u8 key[8];
-	struct kwq_get_args right = {
-		.size = sizeof(right),
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(key),
-			.keys_len = sizeof(key),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	}, get;
+	struct kwq_get_args right = GET_ARGS(&got, user_ptr(key), sizeof(key), 1), get;
 
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "x"));
 	expect_next(self->q, &item, "x");

@@ -373,23 +373,8 @@ TEST_F(board, hand_out_after_a_done)
 	struct kwq_got got;
 	__s32 result;
 	char key[KEY_ROOM];
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.done = {
-			.entries = user_ptr(&done),
-			.results = user_ptr(&result),
-			.nr = 1,
-			.entry_size = sizeof(done),
-		},
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(key),
-			.keys_len = sizeof(key),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(key), sizeof(key), 1,
+					   .flags = KWQ_GET_NONBLOCK, GET_DONE(&done, &result));
 	struct item item;
 
 	post_dirty(_metadata, self, "a", &item);

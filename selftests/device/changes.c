@@ -297,14 +297,7 @@ TEST_F(changes, long_keys_groups_and_values)
 	struct kwq_listed entry;
 	__u8 *keys = malloc(whole + GUARD);
 	__s32 result;
-	struct kwq_batch_args op = {
-		.size = sizeof(op),
-		.batch = {
-			.entries = user_ptr(&add), .keys = user_ptr(key), .keys_len = sizeof(key),
-			.results = user_ptr(&result), .nr = 1, .entry_size = sizeof(add),
-			.extras = user_ptr(&extra), .extra_size = sizeof(extra),
-		},
-	};
+	struct kwq_batch_args op = BATCH_ARGS(&add, key, sizeof(key), &result, &extra);
 
 	make_queue(self, &all);
 	memset(key, 'k', sizeof(key));

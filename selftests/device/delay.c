@@ -285,16 +285,9 @@ FIXTURE_VARIANT_ADD(clocks, boottime) { .clock = CLOCK_BOOTTIME };
 
 FIXTURE_SETUP(clocks)
 {
-	struct kwq_create_args create = {
-		.size = sizeof(create),
-		.open_flags = O_CLOEXEC,
-		.rights = ALL_RIGHTS,
-		.clockid = variant->clock,
-	};
-
 	self->dev = open_device();
 	ASSERT_LE(0, self->dev);
-	self->q = request(self->dev, KWQ_IOC_CREATE, &create);
+	self->q = new_queue_as(self->dev, .clockid = variant->clock);
 	ASSERT_LE(0, self->q);
 }
 

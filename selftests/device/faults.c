@@ -775,19 +775,7 @@ static int run_add_debounced(failure_fixture *self)
 		.time = HOUR,
 	};
 	__s32 result = -EIO;
-	const struct kwq_batch_args args = {
-		.size = sizeof(args),
-		.batch = {
-			.entries = user_ptr(&entry),
-			.keys = user_ptr("a"),
-			.results = user_ptr(&result),
-			.extras = user_ptr(&extra),
-			.keys_len = 1,
-			.nr = 1,
-			.entry_size = sizeof(entry),
-			.extra_size = sizeof(extra),
-		},
-	};
+	const struct kwq_batch_args args = BATCH_ARGS(&entry, "a", 1, &result, &extra);
 	int ret = request(self->q, KWQ_IOC_ADD, (void *)&args);
 
 	return result_of(ret, result);
@@ -795,17 +783,7 @@ static int run_add_debounced(failure_fixture *self)
 
 static int create_grouped(failure_fixture *self)
 {
-	const struct kwq_create_args create = {
-		.size = sizeof(create),
-		.flags = KWQ_CREATE_GROUPS,
-		.open_flags = O_CLOEXEC,
-		.clockid = CLOCK_MONOTONIC,
-		.rights = ALL_RIGHTS,
-		.group_limit = 1,
-		.aging = HOUR,
-	};
-
-	return request(self->dev, KWQ_IOC_CREATE, (void *)&create);
+	return new_queue_as(self->dev, .flags = KWQ_CREATE_GROUPS, .group_limit = 1, .aging = HOUR);
 }
 
 static int run_create_grouped(failure_fixture *self)
@@ -826,19 +804,7 @@ static int run_add_group(failure_fixture *self)
 	const struct kwq_add_extra extra = { .group = user_ptr("group"), .group_len = 5 };
 	static const struct kwq_add_entry entry = { .key_len = 1, .flags = KWQ_ADD_GROUP };
 	__s32 result = -EIO;
-	const struct kwq_batch_args args = {
-		.size = sizeof(args),
-		.batch = {
-			.entries = user_ptr(&entry),
-			.keys = user_ptr("a"),
-			.results = user_ptr(&result),
-			.extras = user_ptr(&extra),
-			.keys_len = 1,
-			.nr = 1,
-			.entry_size = sizeof(entry),
-			.extra_size = sizeof(extra),
-		},
-	};
+	const struct kwq_batch_args args = BATCH_ARGS(&entry, "a", 1, &result, &extra);
 	int ret = request(self->clocked, KWQ_IOC_ADD, (void *)&args);
 
 	return result_of(ret, result);
@@ -866,19 +832,8 @@ static int run_get_group(failure_fixture *self)
 	static struct kwq_got_extra extra;
 	static struct kwq_got got;
 	static char room[8];
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.extras = user_ptr(&extra),
-			.keys = user_ptr(room),
-			.keys_len = sizeof(room),
-			.nr = 1,
-			.entry_size = sizeof(got),
-			.extra_size = sizeof(extra),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(room), sizeof(room), 1,
+					   .flags = KWQ_GET_NONBLOCK, GET_EXTRAS(&extra));
 
 	return request(self->clocked, KWQ_IOC_GET, &get);
 }
@@ -909,19 +864,7 @@ static int add_value(failure_fixture *self, const void *key, __u32 key_len, __u3
 	};
 	const struct kwq_add_entry entry = { .key_len = key_len, .flags = KWQ_ADD_VALUE };
 	__s32 result = -EIO;
-	const struct kwq_batch_args args = {
-		.size = sizeof(args),
-		.batch = {
-			.entries = user_ptr(&entry),
-			.keys = user_ptr(key),
-			.results = user_ptr(&result),
-			.extras = user_ptr(&extra),
-			.keys_len = key_len,
-			.nr = 1,
-			.entry_size = sizeof(entry),
-			.extra_size = sizeof(extra),
-		},
-	};
+	const struct kwq_batch_args args = BATCH_ARGS(&entry, key, key_len, &result, &extra);
 	int ret = request(self->clocked, KWQ_IOC_ADD, (void *)&args);
 
 	return result_of(ret, result);
@@ -960,19 +903,8 @@ static int run_get_value(failure_fixture *self)
 	static struct kwq_got_extra extra;
 	static struct kwq_got got;
 	static char room[sizeof(long_key) + sizeof(long_value)];
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.extras = user_ptr(&extra),
-			.keys = user_ptr(room),
-			.keys_len = sizeof(room),
-			.nr = 1,
-			.entry_size = sizeof(got),
-			.extra_size = sizeof(extra),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(room), sizeof(room), 1,
+					   .flags = KWQ_GET_NONBLOCK, GET_EXTRAS(&extra));
 
 	return request(self->clocked, KWQ_IOC_GET, &get);
 }

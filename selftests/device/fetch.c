@@ -205,12 +205,7 @@ TEST_F(fetch, size_changes_after_it_was_read)
 
 static int value_queue(int dev)
 {
-	const struct kwq_create_args create = {
-		.size = sizeof(create), .flags = KWQ_CREATE_VALUES, .open_flags = O_CLOEXEC,
-		.rights = ALL_RIGHTS, .clockid = CLOCK_MONOTONIC,
-	};
-
-	return request(dev, KWQ_IOC_CREATE, &create);
+	return new_queue_as(dev, .flags = KWQ_CREATE_VALUES);
 }
 
 static int add_value(int q, const char *key, const void *value, __u32 len)
@@ -218,15 +213,7 @@ static int add_value(int q, const char *key, const void *value, __u32 len)
 	const struct kwq_add_entry entry = { .key_len = strlen(key), .flags = KWQ_ADD_VALUE };
 	const struct kwq_add_extra extra = { .value = user_ptr(value), .value_len = len };
 	__s32 result = -EIO;
-	const struct kwq_batch_args args = {
-		.size = sizeof(args),
-		.batch = {
-			.entries = user_ptr(&entry), .keys = user_ptr(key),
-			.results = user_ptr(&result), .extras = user_ptr(&extra),
-			.keys_len = strlen(key), .nr = 1, .entry_size = sizeof(entry),
-			.extra_size = sizeof(extra),
-		},
-	};
+	const struct kwq_batch_args args = BATCH_ARGS(&entry, key, strlen(key), &result, &extra);
 	int ret = request(q, KWQ_IOC_ADD, &args);
 
 	return ret == 1 ? result : ret;

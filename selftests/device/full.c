@@ -48,16 +48,8 @@ FIXTURE_VARIANT_ADD(full, short_keys)
 
 static int new_full(full_fixture *self, __s32 clockid)
 {
-	const struct kwq_create_args create = {
-		.size = sizeof(create),
-		.open_flags = O_CLOEXEC,
-		.rights = ALL_RIGHTS,
-		.clockid = clockid,
-		.max_items = ITEMS,
-		.max_bytes = ITEMS * ITEM_BYTES,
-	};
-
-	return request(self->dev, KWQ_IOC_CREATE, &create);
+	return new_queue_as(self->dev, .clockid = clockid, .max_items = ITEMS,
+			    .max_bytes = ITEMS * ITEM_BYTES);
 }
 
 static void set_key(full_fixture *self, int place, __u32 key)
@@ -154,17 +146,9 @@ static void fill(struct __test_metadata *_metadata, full_fixture *self, __u32 fl
 
 static int get_many(full_fixture *self, int q)
 {
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(self->got),
-			.keys = user_ptr(self->keys),
-			.keys_len = KWQ_BATCH_MAX * self->key_len,
-			.nr = KWQ_BATCH_MAX,
-			.entry_size = sizeof(*self->got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(self->got, user_ptr(self->keys),
+					   KWQ_BATCH_MAX * self->key_len, KWQ_BATCH_MAX,
+					   .flags = KWQ_GET_NONBLOCK);
 
 	return q_get_raw(q, &get);
 }

@@ -21,16 +21,7 @@ typedef FIXTURE_DATA(grants) grants_fixture;
 
 static int new_outbox(int dev, __u32 flags, __u64 max_items)
 {
-	const struct kwq_create_args create = {
-		.size = sizeof(create),
-		.flags = flags,
-		.open_flags = O_CLOEXEC,
-		.rights = ALL_RIGHTS,
-		.clockid = CLOCK_MONOTONIC,
-		.max_items = max_items,
-	};
-
-	return request(dev, KWQ_IOC_CREATE, &create);
+	return new_queue_as(dev, .flags = flags, .max_items = max_items);
 }
 
 FIXTURE_SETUP(grants)
@@ -199,14 +190,8 @@ static int get_with_add(int q, const char *key, __u32 *nr_added)
 	struct batch *adds = new_batch();
 	struct kwq_got got;
 	__u8 room[KEY_ROOM];
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got), .keys = user_ptr(room), .keys_len = sizeof(room),
-			.nr = 1, .entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(room), sizeof(room), 1,
+					   .flags = KWQ_GET_NONBLOCK);
 	int ret;
 
 	batch_add(adds, key);

@@ -9,17 +9,8 @@
 
 static int create_with(int dev, __u32 flags, __u32 group_limit, __u64 aging)
 {
-	const struct kwq_create_args create = {
-		.size = sizeof(create),
-		.flags = flags,
-		.open_flags = O_CLOEXEC,
-		.clockid = KWQ_CLOCK_ID_MANUAL,
-		.rights = ALL_RIGHTS,
-		.group_limit = group_limit,
-		.aging = aging,
-	};
-
-	return request(dev, KWQ_IOC_CREATE, (void *)&create);
+	return new_queue_as(dev, .flags = flags, .clockid = KWQ_CLOCK_ID_MANUAL,
+			    .group_limit = group_limit, .aging = aging);
 }
 
 FIXTURE(groups)
@@ -50,19 +41,7 @@ static int add_entry(int q, const struct kwq_add_entry *entry, const char *key,
 		     const struct kwq_add_extra *extra)
 {
 	__s32 result = -EIO;
-	const struct kwq_batch_args args = {
-		.size = sizeof(args),
-		.batch = {
-			.entries = user_ptr(entry),
-			.keys = user_ptr(key),
-			.results = user_ptr(&result),
-			.extras = user_ptr(extra),
-			.keys_len = strlen(key),
-			.nr = 1,
-			.entry_size = sizeof(*entry),
-			.extra_size = sizeof(*extra),
-		},
-	};
+	const struct kwq_batch_args args = BATCH_ARGS(entry, key, strlen(key), &result, extra);
 	int ret = request(q, KWQ_IOC_ADD, (void *)&args);
 
 	return ret == 1 ? result : ret;
@@ -89,19 +68,8 @@ static int add(int q, const char *key, const char *group)
 static int get_into(int q, struct kwq_got *got, struct kwq_got_extra *extra, void *room,
 		    size_t size)
 {
-	struct kwq_get_args args = {
-		.size = sizeof(args),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(got),
-			.extras = user_ptr(extra),
-			.keys = size ? user_ptr(room) : 0,
-			.keys_len = size,
-			.nr = 1,
-			.entry_size = sizeof(*got),
-			.extra_size = sizeof(*extra),
-		},
-	};
+	struct kwq_get_args args = GET_ARGS(got, size ? user_ptr(room) : 0, size, 1,
+					    .flags = KWQ_GET_NONBLOCK, GET_EXTRAS(extra));
 
 	return request(q, KWQ_IOC_GET, &args);
 }
@@ -151,23 +119,8 @@ TEST_F(groups, done_and_get)
 	struct kwq_got got = {};
 	__s32 result = 99;
 	char key[8];
-	struct kwq_get_args args = {
-		.size = sizeof(args),
-		.flags = KWQ_GET_NONBLOCK,
-		.done = {
-			.entries = user_ptr(&done),
-			.results = user_ptr(&result),
-			.nr = 1,
-			.entry_size = sizeof(done),
-		},
-		.get = {
-			.entries = user_ptr(&got),
-			.keys = user_ptr(key),
-			.keys_len = sizeof(key),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args args = GET_ARGS(&got, user_ptr(key), sizeof(key), 1,
+					    .flags = KWQ_GET_NONBLOCK, GET_DONE(&done, &result));
 
 	add(self->q, "a1", "a");
 	add(self->q, "a2", "a");
@@ -235,19 +188,8 @@ static void work(int q, struct shared_counts *counts)
 	struct kwq_got_extra extra;
 	struct kwq_got got;
 	char room[64];
-	struct kwq_get_args args = {
-		.size = sizeof(args),
-		.deadline = KWQ_NO_DEADLINE,
-		.get = {
-			.entries = user_ptr(&got),
-			.extras = user_ptr(&extra),
-			.keys = user_ptr(room),
-			.keys_len = sizeof(room),
-			.nr = 1,
-			.entry_size = sizeof(got),
-			.extra_size = sizeof(extra),
-		},
-	};
+	struct kwq_get_args args = GET_ARGS(&got, user_ptr(room), sizeof(room), 1,
+					    .deadline = KWQ_NO_DEADLINE, GET_EXTRAS(&extra));
 	int own = q_reopen(q), group;
 
 	while (request(own, KWQ_IOC_GET, &args) == 1) {

@@ -157,6 +157,32 @@ static inline __u64 user_ptr(const void *p)
 	__VA_ARGS__								\
 }
 
+/* Two of these other members: the extras, and a done of one entry in the same call. */
+#define GET_EXTRAS(extras_)							\
+	.get.extras = user_ptr(extras_), .get.extra_size = sizeof(*(extras_))
+#define GET_DONE(entry_, result_)						\
+	.done = {								\
+		.entries = user_ptr(entry_),					\
+		.results = user_ptr(result_),					\
+		.nr = 1,							\
+		.entry_size = sizeof(*(entry_)),				\
+	}
+
+/* Arguments of a batch of one entry, its key, and its extra. */
+#define BATCH_ARGS(entry_, key_, key_len_, result_, extra_) {			\
+	.size = sizeof(struct kwq_batch_args),					\
+	.batch = {								\
+		.entries = user_ptr(entry_),					\
+		.keys = user_ptr(key_),						\
+		.results = user_ptr(result_),					\
+		.extras = user_ptr(extra_),					\
+		.keys_len = key_len_,						\
+		.nr = 1,							\
+		.entry_size = sizeof(*(entry_)),				\
+		.extra_size = sizeof(*(extra_)),				\
+	},									\
+}
+
 static inline void poison(void *p, size_t n)
 {
 	memset(p, POISON, n);
@@ -349,64 +375,47 @@ static inline int q_create(int dev, const char *name, __u32 flags, __u32 open_fl
 	return request(dev, KWQ_IOC_CREATE, &create);
 }
 
-/* Creates an unnamed queue. */
-static inline int new_queue(int dev)
+static inline int create_queue(int dev, struct kwq_create_args create)
 {
-	return q_create(dev, NULL, 0, O_CLOEXEC, 0);
+	create.size = sizeof(create);
+	create.open_flags = O_CLOEXEC;
+	create.rights = ALL_RIGHTS;
+	create.clockid = create.clockid ?: CLOCK_MONOTONIC;
+	return request(dev, KWQ_IOC_CREATE, &create);
 }
 
-/*
- * As new_queue(), with a clock, a limit of items and a configuration (NULL for the
- * default).
- */
+/* Creates an unnamed queue with these members of struct kwq_create_args. */
+#define new_queue_as(dev, ...)	create_queue(dev, (struct kwq_create_args){ __VA_ARGS__ })
+
+static inline int new_queue(int dev)
+{
+	return new_queue_as(dev, 0);
+}
+
+/* As new_queue(), with a clock, a limit of items and a configuration; NULL for the default. */
 static inline int new_queue_with(int dev, __s32 clockid, __u64 max_items,
 				 const struct kwq_config *config)
 {
-	const struct kwq_create_args create = {
-		.size = sizeof(create),
-		.open_flags = O_CLOEXEC,
-		.rights = ALL_RIGHTS,
-		.clockid = clockid,
-		.max_items = max_items,
-		.config = user_ptr(config),
-	};
-
-	return request(dev, KWQ_IOC_CREATE, &create);
+	return new_queue_as(dev, .clockid = clockid, .max_items = max_items,
+			    .config = user_ptr(config));
 }
 
 /* As new_queue(), with KWQ_CREATE_* flags. */
-static inline int new_flagged_queue(int dev, __u32 flags)
+static inline int new_flagged_queue(int dev, __u32 create_flags)
 {
-	return q_create(dev, NULL, flags, O_CLOEXEC, 0);
+	return new_queue_as(dev, .flags = create_flags);
 }
 
 /* As new_flagged_queue(), with a queue that takes its adds. */
-static inline int new_queue_with_outbox(int dev, __u32 flags, int outbox)
+static inline int new_queue_with_outbox(int dev, __u32 create_flags, int to)
 {
-	const struct kwq_create_args create = {
-		.size = sizeof(create),
-		.flags = flags | KWQ_CREATE_OUTBOX,
-		.open_flags = O_CLOEXEC,
-		.rights = ALL_RIGHTS,
-		.clockid = CLOCK_MONOTONIC,
-		.outbox = outbox,
-	};
-
-	return request(dev, KWQ_IOC_CREATE, &create);
+	return new_queue_as(dev, .flags = create_flags | KWQ_CREATE_OUTBOX, .outbox = to);
 }
 
 /* As new_queue(), with a clock and a lease. */
 static inline int new_lease_queue(int dev, __s32 clockid, __u64 lease)
 {
-	const struct kwq_create_args create = {
-		.size = sizeof(create),
-		.open_flags = O_CLOEXEC,
-		.rights = ALL_RIGHTS,
-		.clockid = clockid,
-		.lease = lease,
-	};
-
-	return request(dev, KWQ_IOC_CREATE, &create);
+	return new_queue_as(dev, .clockid = clockid, .lease = lease);
 }
 
 /* As new_queue(), with a clock that stands at 0 until q_advance(). */

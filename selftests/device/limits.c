@@ -30,16 +30,7 @@ FIXTURE_TEARDOWN(limits)
 
 static int queue_with_limits(int dev, __u64 max_items, __u64 max_bytes)
 {
-	const struct kwq_create_args create = {
-		.size = sizeof(create),
-		.open_flags = O_CLOEXEC,
-		.rights = ALL_RIGHTS,
-		.clockid = CLOCK_MONOTONIC,
-		.max_items = max_items,
-		.max_bytes = max_bytes,
-	};
-
-	return request(dev, KWQ_IOC_CREATE, &create);
+	return new_queue_as(dev, .max_items = max_items, .max_bytes = max_bytes);
 }
 
 static void check_refused(struct __test_metadata *_metadata, int q, int want, int got,
@@ -1043,17 +1034,8 @@ static int add_crowd(int q, struct crowd *crowd)
 
 static int get_crowd(int q, struct crowd *crowd)
 {
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(crowd->got),
-			.keys = user_ptr(crowd->keys),
-			.keys_len = sizeof(crowd->keys),
-			.nr = KWQ_BATCH_MAX,
-			.entry_size = sizeof(crowd->got[0]),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(crowd->got, user_ptr(crowd->keys), sizeof(crowd->keys),
+					   KWQ_BATCH_MAX, .flags = KWQ_GET_NONBLOCK);
 	int n = 0, ret;
 
 	while ((ret = q_get_raw(q, &get)) > 0)

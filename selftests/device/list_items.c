@@ -16,20 +16,13 @@ FIXTURE(list)
 FIXTURE_SETUP(list)
 {
 	struct kwq_config config = config_of(at_once);
-	const struct kwq_create_args create = {
-		.size = sizeof(create),
-		.open_flags = O_CLOEXEC,
-		.rights = ALL_RIGHTS,
-		.clockid = KWQ_CLOCK_ID_MANUAL,
-		.config = user_ptr(&config),
-		.lease = HOUR,
-	};
 
 	config.dead_after = 2;
 	config.dead_after_lost = 3;
 	self->dev = open_device();
 	ASSERT_LE(0, self->dev);
-	self->q = request(self->dev, KWQ_IOC_CREATE, &create);
+	self->q = new_queue_as(self->dev, .clockid = KWQ_CLOCK_ID_MANUAL, .lease = HOUR,
+			       .config = user_ptr(&config));
 	ASSERT_LE(0, self->q);
 }
 

@@ -104,18 +104,8 @@ TEST_F(metrics, each_member)
 
 static int create_without(int dev, __u64 lease, __u64 aging, const struct kwq_config *config)
 {
-	const struct kwq_create_args create = {
-		.size = sizeof(create),
-		.flags = KWQ_CREATE_NO_DURATIONS,
-		.open_flags = O_CLOEXEC,
-		.clockid = KWQ_CLOCK_ID_MANUAL,
-		.rights = ALL_RIGHTS,
-		.lease = lease,
-		.aging = aging,
-		.config = (uintptr_t)config,
-	};
-
-	return request(dev, KWQ_IOC_CREATE, &create);
+	return new_queue_as(dev, .flags = KWQ_CREATE_NO_DURATIONS, .clockid = KWQ_CLOCK_ID_MANUAL,
+			    .lease = lease, .aging = aging, .config = (uintptr_t)config);
 }
 
 /* U8, M1: an age that is not known stays so. A wait has an age in any case. */

@@ -59,17 +59,8 @@ TEST_F(pause, in_one_call_with_a_done)
 	struct kwq_done_entry done = {};
 	struct kwq_got got = {};
 	__s32 result = 99;
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.done = {
-			.entries = user_ptr(&done), .results = user_ptr(&result), .nr = 1,
-			.entry_size = sizeof(done),
-		},
-		.get = {
-			.entries = user_ptr(&got), .nr = 1, .entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, 0, 0, 1, .flags = KWQ_GET_NONBLOCK,
+					   GET_DONE(&done, &result));
 	struct item items[2];
 	char key[8];
 
@@ -200,19 +191,7 @@ static int debounce(int q, const char *key, __u64 after, __u64 at_most, __u32 fl
 	};
 	const struct kwq_add_extra extra = { .at_most = at_most };
 	__s32 result = -EIO;
-	const struct kwq_batch_args args = {
-		.size = sizeof(args),
-		.batch = {
-			.entries = user_ptr(&entry),
-			.keys = user_ptr(key),
-			.results = user_ptr(&result),
-			.extras = user_ptr(&extra),
-			.keys_len = strlen(key),
-			.nr = 1,
-			.entry_size = sizeof(entry),
-			.extra_size = sizeof(extra),
-		},
-	};
+	const struct kwq_batch_args args = BATCH_ARGS(&entry, key, strlen(key), &result, &extra);
 	int ret = request(q, KWQ_IOC_ADD, (void *)&args);
 
 	return ret == 1 ? result : ret;

@@ -245,19 +245,7 @@ static int restore_value(int q, const char *key, __u32 state, const char *value)
 		.value = user_ptr(value), .value_len = strlen(value),
 	};
 	__s32 result = -EIO;
-	const struct kwq_batch_args args = {
-		.size = sizeof(args),
-		.batch = {
-			.entries = user_ptr(&entry),
-			.keys = user_ptr(key),
-			.results = user_ptr(&result),
-			.extras = user_ptr(&extra),
-			.keys_len = strlen(key),
-			.nr = 1,
-			.entry_size = sizeof(entry),
-			.extra_size = sizeof(extra),
-		},
-	};
+	const struct kwq_batch_args args = BATCH_ARGS(&entry, key, strlen(key), &result, &extra);
 	int ret = request(q, KWQ_IOC_RESTORE, &args);
 
 	return ret == 1 ? result : ret;
@@ -268,19 +256,8 @@ static __u64 get_with_value(int q, char *room, size_t size)
 {
 	struct kwq_got got;
 	struct kwq_got_extra extra;
-	struct kwq_get_args args = {
-		.size = sizeof(args),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.extras = user_ptr(&extra),
-			.keys = user_ptr(room),
-			.keys_len = size - 1,
-			.nr = 1,
-			.entry_size = sizeof(got),
-			.extra_size = sizeof(extra),
-		},
-	};
+	struct kwq_get_args args = GET_ARGS(&got, user_ptr(room), size - 1, 1,
+					    .flags = KWQ_GET_NONBLOCK, GET_EXTRAS(&extra));
 
 	memset(room, 0, size);
 	return q_get_raw(q, &args) == 1 ? got.ticket : 0;
@@ -289,11 +266,7 @@ static __u64 get_with_value(int q, char *room, size_t size)
 /* U8, Q18: values come back, and no live value is replaced. */
 TEST_F(restore, values)
 {
-	const struct kwq_create_args create = {
-		.size = sizeof(create), .flags = KWQ_CREATE_VALUES, .open_flags = O_CLOEXEC,
-		.rights = ALL_RIGHTS, .clockid = CLOCK_MONOTONIC,
-	};
-	int q = request(self->dev, KWQ_IOC_CREATE, &create);
+	int q = new_queue_as(self->dev, .flags = KWQ_CREATE_VALUES);
 	char room[64];
 	__u64 ticket;
 

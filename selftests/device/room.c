@@ -841,12 +841,9 @@ static int new_queue_of(int dev, __u64 max_items, __u64 max_bytes)
 {
 	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
 	struct kwq_config config = config_of(at_once);
-	const struct kwq_create_args create = {
-		.size = sizeof(create), .flags = KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS,
-		.open_flags = O_CLOEXEC, .clockid = CLOCK_MONOTONIC, .rights = ALL_RIGHTS,
-		.max_items = max_items, .max_bytes = max_bytes, .config = user_ptr(&config),
-	};
-	int q = request(dev, KWQ_IOC_CREATE, (void *)&create);
+	int q = new_queue_as(dev, .flags = KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS,
+			     .max_items = max_items, .max_bytes = max_bytes,
+			     .config = user_ptr(&config));
 
 	REQUIRE(q >= 0);
 	return q;

@@ -55,18 +55,8 @@ TEST_F(settle, in_one_call_with_a_get)
 	struct kwq_got got = {};
 	__s32 result = 99;
 	char key[8];
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.done = {
-			.entries = user_ptr(&done), .results = user_ptr(&result), .nr = 1,
-			.entry_size = sizeof(done),
-		},
-		.get = {
-			.entries = user_ptr(&got), .nr = 1, .entry_size = sizeof(got),
-			.keys = user_ptr(key), .keys_len = sizeof(key),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, user_ptr(key), sizeof(key), 1,
+					   .flags = KWQ_GET_NONBLOCK, GET_DONE(&done, &result));
 	struct item item;
 
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));

@@ -109,17 +109,8 @@ TEST_F(term, in_one_call_with_a_done)
 	struct kwq_done_entry done = {};
 	struct kwq_got got = {};
 	__s32 result = 99;
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.done = {
-			.entries = user_ptr(&done), .results = user_ptr(&result), .nr = 1,
-			.entry_size = sizeof(done),
-		},
-		.get = {
-			.entries = user_ptr(&got), .nr = 1, .entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, 0, 0, 1, .flags = KWQ_GET_NONBLOCK,
+					   GET_DONE(&done, &result));
 	struct item items[2];
 	char key[8];
 

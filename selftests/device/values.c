@@ -16,17 +16,8 @@ FIXTURE(values)
 
 static int create_with(int dev, __u32 flags, __u64 max_bytes, __u64 lease)
 {
-	const struct kwq_create_args create = {
-		.size = sizeof(create),
-		.flags = flags,
-		.open_flags = O_CLOEXEC,
-		.clockid = KWQ_CLOCK_ID_MANUAL,
-		.rights = ALL_RIGHTS,
-		.max_bytes = max_bytes,
-		.lease = lease,
-	};
-
-	return request(dev, KWQ_IOC_CREATE, (void *)&create);
+	return new_queue_as(dev, .flags = flags, .clockid = KWQ_CLOCK_ID_MANUAL,
+			    .max_bytes = max_bytes, .lease = lease);
 }
 
 FIXTURE_SETUP(values)
@@ -96,19 +87,8 @@ static int add_text(int q, const char *key, const char *value)
 static int get_into(int q, struct kwq_got *got, struct kwq_got_extra *extra, void *room,
 		    size_t size)
 {
-	struct kwq_get_args args = {
-		.size = sizeof(args),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(got),
-			.extras = user_ptr(extra),
-			.keys = size ? user_ptr(room) : 0,
-			.keys_len = size,
-			.nr = 1,
-			.entry_size = sizeof(*got),
-			.extra_size = sizeof(*extra),
-		},
-	};
+	struct kwq_get_args args = GET_ARGS(got, size ? user_ptr(room) : 0, size, 1,
+					    .flags = KWQ_GET_NONBLOCK, GET_EXTRAS(extra));
 
 	return request(q, KWQ_IOC_GET, &args);
 }
@@ -201,19 +181,8 @@ TEST_F(values, larger_entries_of_a_get)
 		struct kwq_got got;
 		__u64 more;
 	} got = { .more = 1 };
-	struct kwq_get_args args = {
-		.size = sizeof(args),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(&got),
-			.extras = user_ptr(&extra),
-			.keys = user_ptr(self->room),
-			.keys_len = ROOM,
-			.nr = 1,
-			.entry_size = sizeof(got),
-			.extra_size = sizeof(extra),
-		},
-	};
+	struct kwq_get_args args = GET_ARGS(&got, user_ptr(self->room), ROOM, 1,
+					    .flags = KWQ_GET_NONBLOCK, GET_EXTRAS(&extra));
 
 	EXPECT_EQ(KWQ_ADDED, add_text(self->q, "a", "value"));
 	EXPECT_EQ(1, request(self->q, KWQ_IOC_GET, &args));
@@ -299,19 +268,8 @@ TEST_F(values, batch)
 			.extra_size = sizeof(extras[0]),
 		},
 	};
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = user_ptr(got),
-			.extras = user_ptr(got_extras),
-			.keys = user_ptr(self->room),
-			.keys_len = ROOM,
-			.nr = 4,
-			.entry_size = sizeof(got[0]),
-			.extra_size = sizeof(got_extras[0]),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(got, user_ptr(self->room), ROOM, 4,
+					   .flags = KWQ_GET_NONBLOCK, GET_EXTRAS(got_extras));
 
 	EXPECT_EQ(3, request(self->q, KWQ_IOC_ADD, (void *)&args));
 	EXPECT_EQ(KWQ_ADDED, results[0]);
@@ -332,19 +290,7 @@ TEST_F(values, other_requests_have_no_extras)
 	const struct kwq_done_entry done = { .key_len = 1 };
 	struct kwq_add_extra extra = {};
 	__s32 result;
-	const struct kwq_batch_args args = {
-		.size = sizeof(args),
-		.batch = {
-			.entries = user_ptr(&done),
-			.extras = user_ptr(&extra),
-			.keys = user_ptr("a"),
-			.results = user_ptr(&result),
-			.keys_len = 1,
-			.nr = 1,
-			.entry_size = sizeof(done),
-			.extra_size = sizeof(extra),
-		},
-	};
+	const struct kwq_batch_args args = BATCH_ARGS(&done, "a", 1, &result, &extra);
 
 	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_DONE, (void *)&args));
 }
@@ -558,19 +504,7 @@ TEST_F(values, note_of_an_add)
 	};
 	struct kwq_add_extra extra = { .note = user_ptr("why"), .note_len = 3 };
 	__s32 result;
-	const struct kwq_batch_args restore = {
-		.size = sizeof(restore),
-		.batch = {
-			.entries = user_ptr(&dead),
-			.keys = user_ptr("k"),
-			.results = user_ptr(&result),
-			.extras = user_ptr(&extra),
-			.keys_len = 1,
-			.nr = 1,
-			.entry_size = sizeof(dead),
-			.extra_size = sizeof(extra),
-		},
-	};
+	const struct kwq_batch_args restore = BATCH_ARGS(&dead, "k", 1, &result, &extra);
 
 	ASSERT_EQ(KWQ_ADDED, add_text(self->q, "k", "v"));
 	EXPECT_GOT_TEXT(self->q, "k", "v");

@@ -1441,21 +1441,8 @@ static void finish_by_get(room_fixture *self)
 	const struct kwq_done_entry entry = { .ticket = self->held.ticket };
 	__s32 result;
 	struct kwq_got got;
-	struct kwq_get_args get = {
-		.size = sizeof(get),
-		.flags = KWQ_GET_NONBLOCK,
-		.done = {
-			.entries = user_ptr(&entry),
-			.results = user_ptr(&result),
-			.nr = 1,
-			.entry_size = sizeof(entry),
-		},
-		.get = {
-			.entries = user_ptr(&got),
-			.nr = 1,
-			.entry_size = sizeof(got),
-		},
-	};
+	struct kwq_get_args get = GET_ARGS(&got, 0, 0, 1, .flags = KWQ_GET_NONBLOCK,
+					   GET_DONE(&entry, &result));
 
 	REQUIRE(q_get_raw(self->other, &get) == -EAGAIN && result == KWQ_FINISHED);
 }
