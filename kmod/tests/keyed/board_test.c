@@ -18,8 +18,6 @@ static const struct kwq_limits leased = {
 	.lease = LEASE,
 };
 
-static const struct kwq_patience at_once = { .nonblock = true };
-
 struct board_test {
 	struct kwq_keyed *keyed;
 	struct kwq_handle *x;

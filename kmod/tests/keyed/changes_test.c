@@ -21,12 +21,8 @@ static const struct kwq_limits followed = {
 	.sync = true,
 };
 
-static const struct kwq_patience at_once = { .nonblock = true };
-
 struct changes_test {
-	struct kwq_keyed *keyed;
-	struct kwq_handle *x;		/* it follows */
-	struct kwq_handle *y;
+	KWQ_TEST_HANDLES;		/* x follows */
 	struct kwq_got got[4];
 	u8 got_keys[256];
 	u64 after, of_queue;
@@ -36,26 +32,11 @@ struct changes_test {
 	u8 keys[NR_READ * 8];
 };
 
-static void make_queue(struct kunit *test, const struct kwq_limits *limits)
-{
-	struct changes_test *t = test->priv;
-
-	t->keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, limits);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->keyed);
-	t->x = kwq_handle_open(t->keyed, KWQ_RIGHT_READ | KWQ_RIGHT_MANAGE);
-	t->y = kwq_handle_open(t->keyed, KWQ_RIGHT_READ | KWQ_RIGHT_MANAGE);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->x);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->y);
-}
+#define RIGHTS	(KWQ_RIGHT_READ | KWQ_RIGHT_MANAGE)
 
 static int changes_test_init(struct kunit *test)
 {
-	struct changes_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, t);
-	test->priv = t;
-	make_queue(test, &followed);
-	return 0;
+	return kwq_test_begin(test, sizeof(struct changes_test), &followed, RIGHTS);
 }
 
 /* The same with a handle that follows. */
@@ -106,27 +87,22 @@ static void expect_sound(struct kunit *test)
 
 static void end_queue(struct kunit *test)
 {
-	struct changes_test *t = test->priv;
-
 	expect_sound(test);
-	if (t->x)
-		kwq_handle_close(t->x);
-	if (t->y)
-		kwq_handle_close(t->y);
-	kwq_keyed_put(t->keyed);
+	kwq_test_close(test);
+}
+
+static void make_again(struct kunit *test, const struct kwq_limits *limits)
+{
+	end_queue(test);
+	kwq_test_open(test, KWQ_CLOCK_MANUAL, limits, RIGHTS);
 }
 
 static void changes_test_exit(struct kunit *test)
 {
 	struct changes_test *t = test->priv;
 
-	if (t && t->y)
+	if (t && !IS_ERR_OR_NULL(t->keyed))
 		end_queue(test);
-}
-
-static struct kwq_key key_of(const char *bytes)
-{
-	return (struct kwq_key){ bytes, strlen(bytes) };
 }
 
 static int add_with(struct changes_test *t, const char *key, const struct kwq_add_options *options)
@@ -261,8 +237,7 @@ static void queue_without_changes_has_none(struct kunit *test)
 	struct changes_test *t = test->priv;
 	u64 number;
 
-	end_queue(test);
-	make_queue(test, &plain);
+	make_again(test, &plain);
 	KUNIT_EXPECT_EQ(test, add(t, "a"), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, kwq_follow(t->x, &number), -EOPNOTSUPP);
 	KUNIT_EXPECT_EQ(test, kwq_begin_reading(t->x, 0, 0, false), -EBADF);
@@ -576,8 +551,7 @@ static void full_queue_has_room_once_the_follower_reads(struct kunit *test)
 	};
 	struct changes_test *t = test->priv;
 
-	end_queue(test);
-	make_queue(test, &two);
+	make_again(test, &two);
 	KUNIT_ASSERT_EQ(test, kwq_follow(t->x, &t->after), 0);
 	add(t, "a");
 	add(t, "b");
@@ -608,8 +582,7 @@ static void remembered_item_goes_once_that_is_read(struct kunit *test)
 	};
 	struct changes_test *t = test->priv;
 
-	end_queue(test);
-	make_queue(test, &one);
+	make_again(test, &one);
 	remember(test, "a");
 	KUNIT_ASSERT_EQ(test, kwq_follow(t->x, &t->after), 0);
 	KUNIT_EXPECT_EQ(test, add(t, "c"), KWQ_ADDED);
@@ -642,8 +615,7 @@ static void restored_counts_have_a_limit(struct kunit *test)
 	char name[] = "a";
 	int i, ret;
 
-	end_queue(test);
-	make_queue(test, &two);
+	make_again(test, &two);
 	KUNIT_ASSERT_EQ(test, kwq_follow(t->x, &t->after), 0);
 	for (i = 0; i < 8; i++) {
 		struct kwq_stock stock = {};
@@ -683,8 +655,7 @@ static void follower_that_goes_leaves_counts_alone(struct kunit *test)
 	const char *const keys[] = { "a", "b", "c", "d" };
 	int i;
 
-	end_queue(test);
-	make_queue(test, &limits);
+	make_again(test, &limits);
 	KUNIT_ASSERT_EQ(test, kwq_follow(t->x, &t->after), 0);
 	for (i = 0; i < ARRAY_SIZE(keys); i++)
 		remember(test, keys[i]);
@@ -708,8 +679,7 @@ static void value_of_an_item_that_is_gone_is_freed(struct kunit *test)
 	struct kwq_extras extras = { .flags = KWQ_ADD_VALUE };
 	const struct kwq_key a = key_of("a");
 
-	end_queue(test);
-	make_queue(test, &valued);
+	make_again(test, &valued);
 	KUNIT_ASSERT_EQ(test, kwq_follow(t->x, &t->after), 0);
 	extras.value = kwq_value_alloc(5);
 	KUNIT_ASSERT_NOT_NULL(test, extras.value);
@@ -998,7 +968,6 @@ struct waiting_getter {
 
 static void wait_for_item(void *data)
 {
-	static const struct kwq_patience for_ever = { .deadline = KTIME_MAX };
 	struct waiting_getter *g = data;
 	struct kwq_got_buffer buffer = {
 		.got = g->t->got,
@@ -1346,8 +1315,7 @@ static void follower_knows_all(struct kunit *test)
 	int i, nr;
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
-	end_queue(test);
-	make_queue(test, &all);
+	make_again(test, &all);
 	KUNIT_ASSERT_EQ(test, kwq_follow(t->x, &t->after), 0);
 	prandom_seed_state(&rnd, 1);
 	for (i = 0; i < 4000; i++) {

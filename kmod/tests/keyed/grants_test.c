@@ -20,8 +20,6 @@ static const struct kwq_limits managed = {
 
 static const struct kwq_limits plain = { .max_items = 10, .max_bytes = 1 << 20 };
 
-static const struct kwq_patience at_once = { .nonblock = true };
-
 struct grants_test {
 	struct kwq_keyed *keyed;
 	struct kwq_handle *x;
@@ -54,7 +52,7 @@ static void grants_test_exit(struct kunit *test)
 	kwq_keyed_put(t->keyed);
 }
 
-static struct kwq_key key_of(const char *bytes)
+static struct kwq_key hashed_key(const char *bytes)
 {
 	struct kwq_key key = { bytes, strlen(bytes) };
 
@@ -64,14 +62,14 @@ static struct kwq_key key_of(const char *bytes)
 
 static int add_to(struct kwq_keyed *keyed, const char *bytes)
 {
-	const struct kwq_key key = key_of(bytes);
+	const struct kwq_key key = hashed_key(bytes);
 
 	return kwq_keyed_add(keyed, &key, &(struct kwq_add_options){});
 }
 
 static int add_limited(struct kwq_keyed *keyed, const char *bytes)
 {
-	const struct kwq_key key = key_of(bytes);
+	const struct kwq_key key = hashed_key(bytes);
 
 	return kwq_keyed_add(keyed, &key, &(struct kwq_add_options){
 				.flags = KWQ_ADD_RATE_LIMITED });
@@ -82,7 +80,7 @@ static int grant(struct kwq_keyed *keyed, const char *bytes, u32 state, u64 toke
 {
 	const struct kwq_restored restored = { .state = state };
 	struct kwq_extras extras = { .flags = KWQ_ADD_TOKEN, .token = token };
-	const struct kwq_key key = key_of(bytes);
+	const struct kwq_key key = hashed_key(bytes);
 	struct kwq_stock stock = {};
 	unsigned long flags;
 	int ret;
@@ -98,7 +96,7 @@ static int grant(struct kwq_keyed *keyed, const char *bytes, u32 state, u64 toke
 
 static int remove_with(struct kwq_keyed *keyed, const char *bytes, u32 remove_flags, u64 change)
 {
-	const struct kwq_key key = key_of(bytes);
+	const struct kwq_key key = hashed_key(bytes);
 	unsigned long flags;
 	int ret;
 
@@ -268,7 +266,7 @@ static void token_ends_with_the_item(struct kunit *test)
 static void refused_add_leaves_the_token(struct kunit *test)
 {
 	struct grants_test *t = test->priv;
-	const struct kwq_key key = key_of("a");
+	const struct kwq_key key = hashed_key("a");
 	struct kwq_extras extras = {};
 	struct kwq_keyed_item *ki;
 	unsigned long flags;

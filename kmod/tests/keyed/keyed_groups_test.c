@@ -6,7 +6,6 @@
 #include <linux/string.h>
 #include "keyed/hold.h"
 #include "keyed_ops.h"
-#include "tests/core/core_check.h"
 #include "tests/thread.h"
 
 static const struct kwq_limits grouped = {
@@ -17,64 +16,13 @@ static const struct kwq_limits grouped = {
 };
 
 struct groups_test {
-	struct kwq_keyed *keyed;
-	struct kwq_handle *x;
-	struct kwq_handle *y;
+	KWQ_TEST_HANDLES;
 	struct kwq_stat stat;
 };
 
-static void make(struct kunit *test, const struct kwq_limits *limits)
-{
-	struct groups_test *t = test->priv;
-
-	t->keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, limits);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->keyed);
-	t->x = kwq_handle_open(t->keyed, KWQ_RIGHT_READ);
-	t->y = kwq_handle_open(t->keyed, KWQ_RIGHT_READ);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->x);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->y);
-}
-
-static void unmake(struct groups_test *t)
-{
-	if (!IS_ERR_OR_NULL(t->x))
-		kwq_handle_close(t->x);
-	if (!IS_ERR_OR_NULL(t->y))
-		kwq_handle_close(t->y);
-	if (!IS_ERR_OR_NULL(t->keyed))
-		kwq_keyed_put(t->keyed);
-	memset(t, 0, sizeof(*t));
-}
-
 static int groups_test_init(struct kunit *test)
 {
-	test->priv = kunit_kzalloc(test, sizeof(struct groups_test), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, test->priv);
-	make(test, &grouped);
-	return 0;
-}
-
-/* Every case ends with a sound core. Nothing is left but what is in use. */
-static void groups_test_exit(struct kunit *test)
-{
-	struct groups_test *t = test->priv;
-	const char *broken;
-	unsigned long flags;
-
-	if (!t || IS_ERR_OR_NULL(t->y))
-		return;
-	spin_lock_irqsave(&t->keyed->queue.lock, flags);
-	broken = kwq_core_broken(&t->keyed->queue.core,
-				 (struct kwq_holder *[]){ &t->x->holder,
-							  &t->y->holder }, 2);
-	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
-	KUNIT_EXPECT_STREQ(test, "", broken ?: "");
-	unmake(t);
-}
-
-static struct kwq_key key_of(const char *bytes)
-{
-	return (struct kwq_key){ .bytes = (const u8 *)bytes, .len = strlen(bytes) };
+	return kwq_test_begin(test, sizeof(struct groups_test), &grouped, KWQ_RIGHT_READ);
 }
 
 static int add_with(struct groups_test *t, const char *key, const char *group,
@@ -109,7 +57,6 @@ struct got {
 
 static int get(struct kwq_handle *handle, struct got *got)
 {
-	static const struct kwq_patience at_once = { .nonblock = true };
 	struct kwq_got_more more = { .max_bytes = 64 };
 	struct kwq_got item;
 	u8 bytes[64];
@@ -234,9 +181,8 @@ static void lease_frees_its_place(struct kunit *test)
 	struct kwq_limits limits = grouped;
 	struct got got;
 
-	unmake(t);
 	limits.lease = 10;
-	make(test, &limits);
+	kwq_test_open_again(test, &limits, KWQ_RIGHT_READ);
 	add(t, "a1", "a");
 	add(t, "a2", "a");
 	EXPECT_GET(test, t->x, &got, "a1/a");
@@ -395,8 +341,7 @@ static void group_needs_room(struct kunit *test)
 	memset(name, 'g', KWQ_GROUP_MAX);
 	name[KWQ_GROUP_MAX] = '\0';
 	limits.max_bytes = kwq_item_bytes(t->keyed, 2) + 100;
-	unmake(t);
-	make(test, &limits);
+	kwq_test_open_again(test, &limits, KWQ_RIGHT_READ);
 	KUNIT_EXPECT_EQ(test, add(t, "a1", name), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, stat_of(t)->items, 0);
 	EXPECT_GROUPS(test, t, 0, 0);
@@ -422,8 +367,7 @@ static void group_and_remembered_items(struct kunit *test)
 	int i;
 
 	limits.max_bytes = kwq_item_bytes(t->keyed, 2) + kwq_keyed_group_bytes(1);
-	unmake(t);
-	make(test, &limits);
+	kwq_test_open_again(test, &limits, KWQ_RIGHT_READ);
 	for (i = 0; i < 2; i++) {
 		add_with(t, i ? "a2" : "a1", "", &again);
 		kwq_keyed_advance(t->keyed, NSEC_PER_SEC, false);
@@ -449,11 +393,10 @@ static void long_keys_have_groups(struct kunit *test)
 	struct got got;
 	int len;
 
-	unmake(t);
 	limits.lease = 10;
 	limits.values = true;
 	limits.group_limit = 0;
-	make(test, &limits);
+	kwq_test_open_again(test, &limits, KWQ_RIGHT_READ);
 	for (len = 1; len < sizeof(key); len++) {
 		memset(key, 'k', len);
 		key[len] = '\0';
@@ -469,7 +412,6 @@ static void long_keys_have_groups(struct kunit *test)
 
 static void get_needs_room_for_the_group(struct kunit *test)
 {
-	static const struct kwq_patience at_once = { .nonblock = true };
 	struct groups_test *t = test->priv;
 	struct kwq_got_more more = { .max_bytes = 6 };
 	struct kwq_got item;
@@ -504,11 +446,10 @@ static void queue_without_groups_refuses_them(struct kunit *test)
 	struct kwq_limits limits = grouped;
 	struct got got;
 
-	unmake(t);
 	limits.groups = false;
 	limits.group_limit = 0;
 	limits.aging = 10;
-	make(test, &limits);
+	kwq_test_open_again(test, &limits, KWQ_RIGHT_READ);
 	KUNIT_EXPECT_EQ(test, add(t, "a1", "a"), -EOPNOTSUPP);
 	KUNIT_EXPECT_EQ(test, stat_of(t)->items, 0);
 	KUNIT_EXPECT_EQ(test, add_plain(t, "a1"), KWQ_ADDED);
@@ -589,7 +530,7 @@ static struct kunit_case groups_test_cases[] = {
 static struct kunit_suite groups_test_suite = {
 	.name = "kwq-keyed-groups",
 	.init = groups_test_init,
-	.exit = groups_test_exit,
+	.exit = kwq_test_close,
 	.test_cases = groups_test_cases,
 };
 

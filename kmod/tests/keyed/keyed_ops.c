@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/err.h>
 #include <linux/errno.h>
 #include "keyed_ops.h"
+#include "tests/core/core_check.h"
+
+struct handles {
+	KWQ_TEST_HANDLES;
+};
 
 static struct kwq_key hashed(const struct kwq_key *key)
 {
@@ -24,6 +30,99 @@ const char *kwq_test_broken_handle(const struct kwq_handle *handle)
 		nr++;
 	}
 	return nr == handle->holder.nr_held ? NULL : "a handle does not list all that it holds";
+}
+
+/* Makes the structure of a test, and its queue on a manual clock. */
+int kwq_test_begin(struct kunit *test, size_t size, const struct kwq_limits *limits, u32 rights)
+{
+	test->priv = kunit_kzalloc(test, size, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, test->priv);
+	kwq_test_open(test, KWQ_CLOCK_MANUAL, limits, rights);
+	return 0;
+}
+
+/* Makes the queue of a test, and two handles with these rights. */
+void kwq_test_open(struct kunit *test, enum kwq_clock clock, const struct kwq_limits *limits,
+		   u32 rights)
+{
+	struct handles *t = test->priv;
+
+	t->keyed = kwq_keyed_create("", clock, limits);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->keyed);
+	t->x = kwq_handle_open(t->keyed, rights);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->x);
+	t->y = kwq_handle_open(t->keyed, rights);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->y);
+}
+
+/* Replaces the queue of a test by one with other limits. */
+void kwq_test_open_again(struct kunit *test, const struct kwq_limits *limits, u32 rights)
+{
+	kwq_test_close(test);
+	kwq_test_open(test, KWQ_CLOCK_MANUAL, limits, rights);
+}
+
+static const char *broken_times(struct kwq_keyed *keyed)
+{
+	const struct kwq_lease *first;
+
+	first = list_first_entry_or_null(&keyed->leases, struct kwq_lease, link);
+	if (first && first->expires < keyed->of_queue.lease_end)
+		return "a lease ends before the time that is told";
+	if (keyed->queue.core.paused & KWQ_TERM_RUNS && keyed->term < keyed->of_queue.lease_end)
+		return "the term ends before the time that is told";
+	return NULL;
+}
+
+/* The core is sound, and so are the handles that are open. */
+void kwq_test_expect_sound(struct kunit *test)
+{
+	struct handles *t = test->priv;
+	struct kwq_holder *holders[2];
+	unsigned long flags;
+	const char *broken;
+	int nr = 0;
+
+	if (t->x)
+		holders[nr++] = &t->x->holder;
+	if (t->y)
+		holders[nr++] = &t->y->holder;
+	spin_lock_irqsave(&t->keyed->queue.lock, flags);
+	broken = kwq_core_broken(&t->keyed->queue.core, holders, nr);
+	broken = broken ?: broken_times(t->keyed);
+	while (nr-- && !broken)
+		broken = kwq_test_broken_handle(container_of(holders[nr], struct kwq_handle,
+							     holder));
+	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
+	KUNIT_EXPECT_STREQ(test, "", broken ?: "");
+}
+
+void kwq_test_close_handle(struct kwq_handle **handle)
+{
+	kwq_handle_close(*handle);
+	*handle = NULL;
+}
+
+/* Ends a sound queue and its handles, if it is there. */
+void kwq_test_close(struct kunit *test)
+{
+	struct handles *t = test->priv;
+
+	if (!t || IS_ERR_OR_NULL(t->keyed))
+		return;
+	if (IS_ERR(t->x))
+		t->x = NULL;
+	if (IS_ERR(t->y))
+		t->y = NULL;
+	kwq_test_expect_sound(test);
+	if (t->x)
+		kwq_test_close_handle(&t->x);
+	if (t->y)
+		kwq_test_close_handle(&t->y);
+	/* Without a holder there is no lease, and the timer has nothing to wait for. */
+	KUNIT_EXPECT_TRUE(test, list_empty(&t->keyed->leases));
+	kwq_keyed_put(t->keyed);
+	t->keyed = NULL;
 }
 
 int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,

@@ -1,10 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The operations of batch entries, for tests below the device. */
+/* A queue with two handles, and the operations of batch entries, for tests below the device. */
 #ifndef KWQ_TESTS_KEYED_OPS_H
 #define KWQ_TESTS_KEYED_OPS_H
 
+#include <kunit/test.h>
+#include <linux/string.h>
 #include "keyed/hold.h"
 
+/* The beginning of what test->priv points to, if a suite uses the functions below. */
+#define KWQ_TEST_HANDLES		\
+	struct kwq_keyed *keyed;	\
+	struct kwq_handle *x;		\
+	struct kwq_handle *y
+
+#define KEY(literal) \
+	(&(struct kwq_key){ (const u8 *)(literal), sizeof(literal) - 1 })
+
+static const struct kwq_patience __maybe_unused at_once = { .nonblock = true };
+static const struct kwq_patience __maybe_unused for_ever = { .deadline = KTIME_MAX };
+
+static inline struct kwq_key key_of(const char *bytes)
+{
+	return (struct kwq_key){ .bytes = (const u8 *)bytes, .len = strlen(bytes) };
+}
+
+int kwq_test_begin(struct kunit *test, size_t size, const struct kwq_limits *limits, u32 rights);
+void kwq_test_open(struct kunit *test, enum kwq_clock clock, const struct kwq_limits *limits,
+		   u32 rights);
+void kwq_test_open_again(struct kunit *test, const struct kwq_limits *limits, u32 rights);
+void kwq_test_expect_sound(struct kunit *test);
+void kwq_test_close(struct kunit *test);
+void kwq_test_close_handle(struct kwq_handle **handle);
 const char *kwq_test_broken_handle(const struct kwq_handle *handle);
 int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
 		  const struct kwq_add_options *options);

@@ -16,9 +16,7 @@
 #define NR_KEYS		(2 * KWQ_KEY_MAX)
 
 struct keyed_test {
-	struct kwq_keyed *keyed;
-	struct kwq_handle *x;
-	struct kwq_handle *y;
+	KWQ_TEST_HANDLES;
 	struct kwq_got_buffer buffer;
 	struct kwq_got got[NR_GOT];
 	u8 keys[NR_KEYS];
@@ -29,87 +27,12 @@ struct keyed_test {
 #define NOTHING		"nothing is ready"
 #define SHUT_DOWN	"shut down and empty"
 
-#define KEY(literal) \
-	(&(struct kwq_key){ (const u8 *)(literal), sizeof(literal) - 1 })
-
 static const struct kwq_limits plenty = { U32_MAX, U32_MAX };
-static const struct kwq_patience at_once = { .nonblock = true };
-static const struct kwq_patience for_ever = { .deadline = KTIME_MAX };
-
-/* Makes the queue of a test, and two handles. */
-static void make(struct kunit *test, enum kwq_clock clock,
-		 const struct kwq_limits *limits)
-{
-	struct keyed_test *t = test->priv;
-
-	t->keyed = kwq_keyed_create("", clock, limits);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(t->keyed));
-	t->x = kwq_handle_open(t->keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(t->x));
-	t->y = kwq_handle_open(t->keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(t->y));
-}
-
-static void expect_sound(struct kunit *test)
-{
-	struct keyed_test *t = test->priv;
-	struct kwq_holder *holders[2];
-	unsigned long flags;
-	const char *broken;
-	int i, nr = 0;
-
-	if (t->x)
-		holders[nr++] = &t->x->holder;
-	if (t->y)
-		holders[nr++] = &t->y->holder;
-	spin_lock_irqsave(&t->keyed->queue.lock, flags);
-	broken = kwq_core_broken(&t->keyed->queue.core, holders, nr);
-	for (i = 0; i < nr && !broken; i++)
-		broken = kwq_test_broken_handle(container_of(holders[i], struct kwq_handle,
-							     holder));
-	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
-	KUNIT_EXPECT_STREQ(test, "", broken ?: "");
-}
-
-static void close_x(struct keyed_test *t)
-{
-	kwq_handle_close(t->x);
-	t->x = NULL;
-}
-
-static void close_y(struct keyed_test *t)
-{
-	kwq_handle_close(t->y);
-	t->y = NULL;
-}
-
-static void unmake(struct kunit *test)
-{
-	struct keyed_test *t = test->priv;
-
-	expect_sound(test);
-	if (t->x)
-		close_x(t);
-	if (t->y)
-		close_y(t);
-	kwq_keyed_put(t->keyed);
-	t->keyed = NULL;
-}
+#define RIGHTS		(KWQ_RIGHT_READ | KWQ_RIGHT_WRITE)
 
 static int keyed_test_init(struct kunit *test)
 {
-	test->priv = kunit_kzalloc(test, sizeof(struct keyed_test), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, test->priv);
-	make(test, KWQ_CLOCK_MANUAL, &plenty);
-	return 0;
-}
-
-static void keyed_test_exit(struct kunit *test)
-{
-	struct keyed_test *t = test->priv;
-
-	if (t && t->y)
-		unmake(test);
+	return kwq_test_begin(test, sizeof(struct keyed_test), &plenty, RIGHTS);
 }
 
 static int add(struct keyed_test *t, const struct kwq_key *key)
@@ -702,7 +625,7 @@ static void closed_queue_is_dropped_and_freed(struct kunit *test)
 	add_waiting(test, MANY_HOLDS);
 	call_killed(test, kwq_keyed_shut_down);
 	kwq_keyed_drop_async(t->keyed);
-	unmake(test);
+	kwq_test_close(test);
 }
 
 /* ---- Limits ---- */
@@ -712,8 +635,7 @@ static void limit_of_items(struct kunit *test)
 	struct keyed_test *t = test->priv;
 
 	/* O4 */
-	unmake(test);
-	make(test, KWQ_CLOCK_MANUAL, &(struct kwq_limits){ 2, U32_MAX });
+	kwq_test_open_again(test, &(struct kwq_limits){ 2, U32_MAX }, RIGHTS);
 	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, add_after(t, KEY("b"), 10), KWQ_WAITING);
 	KUNIT_EXPECT_EQ(test, add(t, KEY("c")), -ENOSPC);
@@ -745,8 +667,7 @@ static void limit_of_bytes(struct kunit *test)
 	struct kwq_limits limits = { U32_MAX, 2 * size_of(t, 1) };
 
 	/* O4 O9: to the byte */
-	unmake(test);
-	make(test, KWQ_CLOCK_MANUAL, &limits);
+	kwq_test_open_again(test, &limits, RIGHTS);
 	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, add(t, LONG_KEY), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, size_of(t, 1));
@@ -807,8 +728,7 @@ static void no_room_at_all(struct kunit *test)
 	struct keyed_test *t = test->priv;
 
 	/* O4 */
-	unmake(test);
-	make(test, KWQ_CLOCK_MANUAL, &(struct kwq_limits){ U32_MAX, 1 });
+	kwq_test_open_again(test, &(struct kwq_limits){ U32_MAX, 1 }, RIGHTS);
 	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), -ENOSPC);
 	expect_empty(test);
 }
@@ -818,8 +738,7 @@ static void full_queue_that_is_shut_down_says_so(struct kunit *test)
 	struct keyed_test *t = test->priv;
 
 	/* O4 Q8 */
-	unmake(test);
-	make(test, KWQ_CLOCK_MANUAL, &(struct kwq_limits){ 1, U32_MAX });
+	kwq_test_open_again(test, &(struct kwq_limits){ 1, U32_MAX }, RIGHTS);
 	add(t, KEY("a"));
 	kwq_keyed_shut_down(t->keyed);
 	KUNIT_EXPECT_EQ(test, add(t, KEY("b")), -ESHUTDOWN);
@@ -1139,7 +1058,7 @@ static void closing_wakes_for_all_that_is_ready(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s.wakes, 3);
 	add(t, KEY("d"));
 	KUNIT_EXPECT_EQ(test, s.wakes, 4);
-	close_x(t);
+	kwq_test_close_handle(&t->x);
 	let_wake_again(t);
 	KUNIT_EXPECT_EQ(test, s.wakes, 5);
 	remove_wait_queue(pollers, &s.entry);
@@ -1157,7 +1076,7 @@ static void closed_handle_gives_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 3), 3);
 	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, t->got[1].ticket, 0),
 			KWQ_FINISHED);
-	close_x(t);
+	kwq_test_close_handle(&t->x);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_handles, 1);
 
 	/* a c | d */
@@ -1180,7 +1099,7 @@ static void closed_handles_tickets_are_stale(struct kunit *test)
 	add(t, KEY("a"));
 	EXPECT_FETCH(test, t, t->x, "a");
 	old = t->got[0].ticket;
-	close_x(t);
+	kwq_test_close_handle(&t->x);
 	EXPECT_FETCH(test, t, t->y, "a");
 	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->y, old, 0), -ESTALE);
 	KUNIT_EXPECT_EQ(test, done(t, t->y), KWQ_FINISHED);
@@ -1248,7 +1167,7 @@ static void closed_handle_gives_back_in_pieces(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, get_some(t, t->x, NR_GOT), NR_GOT);
 	init_waitqueue_func_entry(&s.entry, wake_sleeper);
 	add_wait_queue(pollers, &s.entry);
-	close_x(t);
+	kwq_test_close_handle(&t->x);
 	let_wake_again(t);
 	remove_wait_queue(pollers, &s.entry);
 	KUNIT_EXPECT_EQ(test, s.wakes, 256 / KWQ_READY_PER_HOLD + 1);
@@ -1295,7 +1214,7 @@ static void close_wakes_all_pollers_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, nr_woken(pollers, NR), NR);
 	for (i = 0; i < NR; i++)
 		pollers[i].wakes = 0;
-	close_x(t);
+	kwq_test_close_handle(&t->x);
 	let_wake_again(t);
 	KUNIT_EXPECT_EQ(test, nr_woken(pollers, NR), NR);
 	for (i = 0; i < NR; i++)
@@ -1310,7 +1229,7 @@ static void closed_handle_gives_back_what_was_removed(struct kunit *test)
 	add(t, KEY("a"));
 	EXPECT_FETCH(test, t, t->x, "a");
 	kwq_keyed_remove(t->keyed, KEY("a"), 0);
-	close_x(t);
+	kwq_test_close_handle(&t->x);
 	EXPECT_FETCH(test, t, t->y, "a");
 }
 
@@ -1319,15 +1238,15 @@ static void last_handle_takes_all_with_it(struct kunit *test)
 	struct keyed_test *t = test->priv;
 
 	/* kmemleak, KASAN and debug objects check this. */
-	unmake(test);
-	make(test, KWQ_CLOCK_MONOTONIC, &plenty);
+	kwq_test_close(test);
+	kwq_test_open(test, KWQ_CLOCK_MONOTONIC, &plenty, RIGHTS);
 	add(t, KEY("ready"));
 	add(t, KEY("processing"));
 	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 2), 2);
 	add(t, KEY("ready"));
 	add_after(t, KEY("soon"), NSEC_PER_MSEC);
 	add_after(t, KEY("later"), NSEC_PER_SEC);
-	unmake(test);
+	kwq_test_close(test);
 }
 
 /* ---- Hand-outs undone ---- */
@@ -1362,7 +1281,7 @@ static void returned_items_go_back_to_their_lanes(struct kunit *test)
 	/* O2 O1 */
 	add(t, KEY("a"));
 	EXPECT_FETCH(test, t, t->x, "a");
-	close_x(t);
+	kwq_test_close_handle(&t->x);
 	add(t, KEY("b"));
 	KUNIT_EXPECT_EQ(test, get_some(t, t->y, 2), 2);
 	add(t, KEY("c"));
@@ -1439,7 +1358,7 @@ static void holder_of_nothing_waits_for_the_others(struct kunit *test)
 	EXPECT_FETCH(test, t, t->y, NOTHING);
 	/* x would wait for itself. */
 	EXPECT_FETCH(test, t, t->x, SHUT_DOWN);
-	close_x(t);
+	kwq_test_close_handle(&t->x);
 	EXPECT_FETCH(test, t, t->y, "a");
 	EXPECT_FETCH(test, t, t->y, SHUT_DOWN);
 }
@@ -1490,7 +1409,7 @@ static void blocked_get_gets_what_is_given_back(struct kunit *test)
 	EXPECT_FETCH(test, t, t->x, "a");
 	kwq_keyed_shut_down(t->keyed);
 	f = start_getter(test, t->y);
-	close_x(t);
+	kwq_test_close_handle(&t->x);
 	kwq_test_thread_join(test, &f->thread);
 	KUNIT_EXPECT_EQ(test, f->result, 1);
 	KUNIT_EXPECT_EQ(test, f->keys[0], 'a');
@@ -1561,7 +1480,7 @@ static void stat(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->create_flags, 0);
 	KUNIT_EXPECT_NULL(test, memchr_inv(s->name, 0, sizeof(s->name)));
 
-	close_x(t);
+	kwq_test_close_handle(&t->x);
 	kwq_keyed_shut_down(t->keyed);
 	kwq_keyed_stat(t->keyed, s);
 	KUNIT_EXPECT_EQ(test, s->state, KWQ_STATE_SHUT_DOWN);
@@ -1631,8 +1550,7 @@ static void kill(struct kunit *test, const struct kwq_key *key)
 /* Makes another queue for the test, with these limits. */
 static void make_again(struct kunit *test, const struct kwq_limits *limits)
 {
-	unmake(test);
-	make(test, KWQ_CLOCK_MANUAL, limits);
+	kwq_test_open_again(test, limits, RIGHTS);
 	configure(test, 0);
 }
 
@@ -1959,8 +1877,7 @@ static void no_memory_for_a_larger_table(struct kunit *test)
 			wrong += add_numbered(t, i) < 0;
 		EXPECT_ITEMS(test, t, 3 * KWQ_TABLE_MIN);
 		KUNIT_EXPECT_EQ(test, t->keyed->table.nr_buckets, 3 * KWQ_TABLE_MIN);
-		unmake(test);
-		make(test, KWQ_CLOCK_MANUAL, &plenty);
+		kwq_test_open_again(test, &plenty, RIGHTS);
 	}
 	KUNIT_EXPECT_EQ(test, wrong, 0);
 }
@@ -2186,7 +2103,7 @@ static void item_dies_when_its_holder_says_done(struct kunit *test)
 	EXPECT_FETCH(test, t, t->x, "a");
 	KUNIT_EXPECT_EQ(test, retry(t, KEY("a")), KWQ_DEAD);
 	KUNIT_EXPECT_EQ(test, dead_items(test, &entry, 1), 0);
-	close_x(t);
+	kwq_test_close_handle(&t->x);
 	EXPECT_FETCH(test, t, t->y, "a");
 	KUNIT_EXPECT_EQ(test, retry(t, KEY("a")), KWQ_DEAD);
 	KUNIT_EXPECT_EQ(test, done(t, t->y), KWQ_FINISHED);
@@ -2204,12 +2121,12 @@ static void losses_of_the_dead_are_listed(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kwq_keyed_configure(t->keyed, &config), 0);
 	add(t, KEY("a"));
 	EXPECT_FETCH(test, t, t->x, "a");
-	close_x(t);
+	kwq_test_close_handle(&t->x);
 	KUNIT_EXPECT_EQ(test, dead_items(test, &entry, 1), 0);
 	t->x = kwq_handle_open(t->keyed, KWQ_RIGHT_READ);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(t->x));
 	EXPECT_FETCH(test, t, t->x, "a");
-	close_x(t);
+	kwq_test_close_handle(&t->x);
 	KUNIT_EXPECT_EQ(test, dead_items(test, &entry, 1), 1);
 	KUNIT_EXPECT_EQ(test, entry.abandoned, 2);
 	KUNIT_EXPECT_EQ(test, entry.requeues, 0);
@@ -2321,8 +2238,8 @@ static void real_clock_is_not_advanced(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		unmake(test);
-		make(test, clocks[i], &plenty);
+		kwq_test_close(test);
+		kwq_test_open(test, clocks[i], &plenty, RIGHTS);
 		KUNIT_EXPECT_EQ(test, kwq_keyed_advance(t->keyed, 0, false),
 				-EOPNOTSUPP);
 		KUNIT_EXPECT_EQ(test, kwq_keyed_advance(t->keyed, U64_MAX, true),
@@ -2481,7 +2398,7 @@ static void longest_running_is_of_any_handle(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->y, KEY("a"), 0), KWQ_FINISHED);
 	kwq_keyed_stat(t->keyed, s);
 	KUNIT_EXPECT_EQ(test, s->longest_running, 40);
-	close_x(t);
+	kwq_test_close_handle(&t->x);
 	kwq_keyed_stat(t->keyed, s);
 	KUNIT_EXPECT_EQ(test, s->longest_running, 30);
 }
@@ -2622,8 +2539,8 @@ static void nothing_is_lost_and_nothing_runs_twice(struct kunit *test)
 
 	/* Q3 Q4 Q5 Q10 O1 O2: items are created and freed all the time. */
 	KUNIT_ASSERT_NOT_NULL(test, crowd);
-	unmake(test);
-	make(test, KWQ_CLOCK_MONOTONIC, &plenty);
+	kwq_test_close(test);
+	kwq_test_open(test, KWQ_CLOCK_MONOTONIC, &plenty, RIGHTS);
 	crowd->keyed = t->keyed;
 	crowd->shared = t->x;
 	for (i = 0; i < NR_WORKERS; i++)
@@ -2751,7 +2668,7 @@ static struct kunit_case keyed_test_cases[] = {
 static struct kunit_suite keyed_test_suite = {
 	.name = "kwq-keyed",
 	.init = keyed_test_init,
-	.exit = keyed_test_exit,
+	.exit = kwq_test_close,
 	.test_cases = keyed_test_cases,
 };
 

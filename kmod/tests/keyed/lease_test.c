@@ -4,7 +4,6 @@
 #include <linux/err.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
-#include "tests/core/core_check.h"
 #include "keyed_ops.h"
 #include "tests/form.h"
 #include "tests/thread.h"
@@ -13,82 +12,26 @@
 #define NR_MANY		(2 * KWQ_READY_PER_HOLD + 1)
 
 struct lease_test {
-	struct kwq_keyed *keyed;
-	struct kwq_handle *x;
-	struct kwq_handle *y;
+	KWQ_TEST_HANDLES;
 	struct kwq_got got[NR_MANY];
 	u8 keys[NR_MANY * sizeof(u32)];
 };
 
-static const struct kwq_patience at_once = { .nonblock = true };
-static const struct kwq_patience for_ever = { .deadline = KTIME_MAX };
-
-#define KEY(literal) \
-	(&(struct kwq_key){ (const u8 *)(literal), sizeof(literal) - 1 })
-
-static void make(struct kunit *test, enum kwq_clock clock, u64 lease)
-{
-	const struct kwq_limits limits = { U32_MAX, U32_MAX, lease };
-	struct lease_test *t = test->priv;
-
-	t->keyed = kwq_keyed_create("", clock, &limits);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(t->keyed));
-	t->x = kwq_handle_open(t->keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(t->x));
-	t->y = kwq_handle_open(t->keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(t->y));
-}
-
-static void close_x(struct lease_test *t)
-{
-	kwq_handle_close(t->x);
-	t->x = NULL;
-}
-
-static void unmake(struct kunit *test)
-{
-	struct lease_test *t = test->priv;
-	const struct kwq_lease *first;
-	struct kwq_holder *holders[2];
-	unsigned long flags;
-	const char *broken;
-	int nr = 0;
-
-	holders[nr++] = &t->y->holder;
-	if (t->x)
-		holders[nr++] = &t->x->holder;
-	spin_lock_irqsave(&t->keyed->queue.lock, flags);
-	broken = kwq_core_broken(&t->keyed->queue.core, holders, nr);
-	first = list_first_entry_or_null(&t->keyed->leases, struct kwq_lease, link);
-	broken = broken ?: kwq_test_broken_handle(t->y);
-	if (first && first->expires < t->keyed->of_queue.lease_end)
-		broken = "a lease ends before the time that is told";
-	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
-	KUNIT_EXPECT_STREQ(test, "", broken ?: "");
-
-	if (t->x)
-		close_x(t);
-	kwq_handle_close(t->y);
-	/* Without a holder there is no lease, and the timer has nothing to wait for. */
-	KUNIT_EXPECT_TRUE(test, list_empty(&t->keyed->leases));
-	kwq_keyed_put(t->keyed);
-	t->keyed = NULL;
-}
+#define RIGHTS	(KWQ_RIGHT_READ | KWQ_RIGHT_WRITE)
 
 static int lease_test_init(struct kunit *test)
 {
-	test->priv = kunit_kzalloc(test, sizeof(struct lease_test), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, test->priv);
-	make(test, KWQ_CLOCK_MANUAL, LEASE);
-	return 0;
+	static const struct kwq_limits limits = { U32_MAX, U32_MAX, LEASE };
+
+	return kwq_test_begin(test, sizeof(struct lease_test), &limits, RIGHTS);
 }
 
-static void lease_test_exit(struct kunit *test)
+static void make_again(struct kunit *test, enum kwq_clock clock, u64 lease)
 {
-	struct lease_test *t = test->priv;
+	const struct kwq_limits limits = { U32_MAX, U32_MAX, lease };
 
-	if (t && t->keyed)
-		unmake(test);
+	kwq_test_close(test);
+	kwq_test_open(test, clock, &limits, RIGHTS);
 }
 
 static int add_with(struct lease_test *t, const struct kwq_key *key, u32 flags,
@@ -264,8 +207,7 @@ static void without_leases_nothing_ends(struct kunit *test)
 	struct lease_test *t = test->priv;
 	u64 ticket;
 
-	unmake(test);
-	make(test, KWQ_CLOCK_MANUAL, 0);
+	make_again(test, KWQ_CLOCK_MANUAL, 0);
 	add(t, KEY("key"));
 	ticket = get(t, t->x);
 	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), KTIME_MAX);
@@ -284,8 +226,7 @@ static void end_of_time(struct kunit *test)
 	u64 ticket;
 
 	/* D7 */
-	unmake(test);
-	make(test, KWQ_CLOCK_MANUAL, KTIME_MAX);
+	make_again(test, KWQ_CLOCK_MANUAL, KTIME_MAX);
 	add(t, KEY("key"));
 	advance(t, 1);
 	ticket = get(t, t->x);
@@ -440,7 +381,7 @@ static void close_ends_leases(struct kunit *test)
 	add(t, KEY("a"));
 	add(t, KEY("b"));
 	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 2), 2);
-	close_x(t);
+	kwq_test_close_handle(&t->x);
 	advance(t, LEASE);
 	KUNIT_EXPECT_EQ(test, kwq_test_next_time(&t->keyed->queue), KTIME_MAX);
 	KUNIT_EXPECT_EQ(test, t->keyed->of_core.abandoned, 2);
@@ -474,7 +415,7 @@ static void lost_too_often_it_is_dead(struct kunit *test)
 	KUNIT_EXPECT_NE(test, get(t, t->y), 0);
 	advance(t, LEASE);
 	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
-	close_x(t);
+	kwq_test_close_handle(&t->x);
 	KUNIT_EXPECT_EQ(test, t->keyed->of_core.nr_dead, 2);
 	KUNIT_EXPECT_NOT_NULL(test, t->keyed->queue.core.dead);
 
@@ -497,7 +438,7 @@ static void lost_too_often_after_a_shut_down_it_is_gone(struct kunit *test)
 	KUNIT_EXPECT_NE(test, get(t, t->y), 0);
 	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
 	kwq_keyed_shut_down(t->keyed);
-	close_x(t);
+	kwq_test_close_handle(&t->x);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 1);
 	advance(t, LEASE);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 0);
@@ -519,12 +460,7 @@ static void value_lost_too_often_after_a_shut_down_is_freed(struct kunit *test)
 	struct lease_test *t = test->priv;
 	u64 number;
 
-	unmake(test);
-	t->keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &limits);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(t->keyed));
-	t->x = kwq_handle_open(t->keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
-	t->y = kwq_handle_open(t->keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(t->x) || IS_ERR(t->y));
+	kwq_test_open_again(test, &limits, RIGHTS);
 	KUNIT_ASSERT_EQ(test, die_after_lost(t, 1), 0);
 	KUNIT_ASSERT_EQ(test, kwq_follow(t->y, &number), 0);
 	extras.value = kwq_value_alloc(100);
@@ -706,7 +642,7 @@ static void stat_of_leases(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 2), 2);
 	advance(t, LEASE);
 	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 1), 1);
-	close_x(t);
+	kwq_test_close_handle(&t->x);
 	kwq_keyed_stat(t->keyed, stat);
 	KUNIT_EXPECT_EQ(test, stat->lease, LEASE);
 	KUNIT_EXPECT_EQ(test, stat->expired, 2);
@@ -744,8 +680,7 @@ static void lease_s_end_wakes_a_getter(struct kunit *test)
 
 	/* Q5 O3: by the timer, on a real clock */
 	KUNIT_ASSERT_NOT_NULL(test, thread);
-	unmake(test);
-	make(test, KWQ_CLOCK_MONOTONIC, 10 * NSEC_PER_MSEC);
+	make_again(test, KWQ_CLOCK_MONOTONIC, 10 * NSEC_PER_MSEC);
 	add(t, KEY("key"));
 	ticket = get(t, t->x);
 	getter.handle = t->y;
@@ -789,7 +724,7 @@ static struct kunit_case lease_test_cases[] = {
 static struct kunit_suite lease_test_suite = {
 	.name = "kwq-lease",
 	.init = lease_test_init,
-	.exit = lease_test_exit,
+	.exit = kwq_test_close,
 	.test_cases = lease_test_cases,
 };
 

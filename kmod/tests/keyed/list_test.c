@@ -239,7 +239,6 @@ static void table_gets_large(struct kunit *test)
 /* Q15: items change their states all the time. */
 static void states_change(struct kunit *test)
 {
-	static const struct kwq_patience at_once = { .nonblock = true };
 	struct list_test *t = test->priv;
 	struct kwq_got got;
 	u8 key[4];
@@ -385,7 +384,6 @@ static void hold_is_bounded(struct kunit *test)
 /* Q15: the getter's process. */
 static void getter_is_listed(struct kunit *test)
 {
-	static const struct kwq_patience at_once = { .nonblock = true };
 	struct list_test *t = test->priv;
 	struct kwq_got got;
 	u8 key[4];
@@ -476,7 +474,6 @@ static int add_one(struct list_test *t, u32 flags, u64 time)
 
 static u64 get_one(struct kunit *test)
 {
-	static const struct kwq_patience at_once = { .nonblock = true };
 	struct list_test *t = test->priv;
 	struct kwq_got got;
 	u8 key[4];

@@ -423,7 +423,6 @@ static u32 fill(struct kwq_keyed *keyed, int *ret)
 /* Takes the first ready item, and finishes it. */
 static void take_next(struct kunit *test, struct kwq_keyed *keyed)
 {
-	static const struct kwq_patience at_once = { .nonblock = true };
 	struct kwq_handle *handle = kwq_handle_open(keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
 	struct kwq_got got;
 	u8 key[1024];

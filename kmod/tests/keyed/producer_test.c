@@ -21,8 +21,6 @@ static const struct kwq_limits roomy = {
 	.groups = true,
 };
 
-static const struct kwq_patience at_once = { .nonblock = true };
-
 /* What a get returns. */
 struct producer_test {
 	struct kwq_keyed *keyed;

@@ -7,7 +7,6 @@
 #include <linux/err.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
-#include "tests/core/core_check.h"
 #include "keyed_ops.h"
 #include "tests/form.h"
 #include "tests/thread.h"
@@ -17,9 +16,7 @@
 #define NR_MANY		(2 * KWQ_READY_PER_HOLD + 1)
 
 struct term_test {
-	struct kwq_keyed *keyed;
-	struct kwq_handle *x;
-	struct kwq_handle *y;
+	KWQ_TEST_HANDLES;
 	struct kwq_got got[NR_MANY];
 	u8 keys[NR_MANY * sizeof(u32)];
 	struct kwq_stat stat;
@@ -27,61 +24,11 @@ struct term_test {
 	int result;
 };
 
-static const struct kwq_patience at_once = { .nonblock = true };
-static const struct kwq_patience for_ever = { .deadline = KTIME_MAX };
-
-#define KEY(literal) \
-	(&(struct kwq_key){ (const u8 *)(literal), sizeof(literal) - 1 })
-
-static void make(struct kunit *test, const struct kwq_limits *limits)
-{
-	struct term_test *t = test->priv;
-
-	t->keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, limits);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(t->keyed));
-	t->x = kwq_handle_open(t->keyed, KWQ_RIGHT_READ);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(t->x));
-	t->y = kwq_handle_open(t->keyed, KWQ_RIGHT_READ);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(t->y));
-}
-
-static void unmake(struct kunit *test)
-{
-	struct term_test *t = test->priv;
-	struct kwq_holder *holders[] = { &t->x->holder, &t->y->holder };
-	unsigned long flags;
-	const char *broken;
-
-	spin_lock_irqsave(&t->keyed->queue.lock, flags);
-	broken = kwq_core_broken(&t->keyed->queue.core, holders, ARRAY_SIZE(holders));
-	broken = broken ?: kwq_test_broken_handle(t->x) ?: kwq_test_broken_handle(t->y);
-	if (t->keyed->queue.core.paused & KWQ_TERM_RUNS &&
-	    t->keyed->term < t->keyed->of_queue.lease_end)
-		broken = "the term ends before the time that is told";
-	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
-	KUNIT_EXPECT_STREQ(test, "", broken ?: "");
-	kwq_handle_close(t->x);
-	kwq_handle_close(t->y);
-	kwq_keyed_put(t->keyed);
-	t->keyed = NULL;
-}
-
 static int term_test_init(struct kunit *test)
 {
 	static const struct kwq_limits limits = { U32_MAX, U32_MAX };
 
-	test->priv = kunit_kzalloc(test, sizeof(struct term_test), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, test->priv);
-	make(test, &limits);
-	return 0;
-}
-
-static void term_test_exit(struct kunit *test)
-{
-	struct term_test *t = test->priv;
-
-	if (t && t->keyed)
-		unmake(test);
+	return kwq_test_begin(test, sizeof(struct term_test), &limits, KWQ_RIGHT_READ);
 }
 
 static int add(struct term_test *t, const struct kwq_key *key)
@@ -457,8 +404,7 @@ static void term_and_leases(struct kunit *test)
 	u64 a, b;
 
 	/* Q20 O3: each ends at its own time, and an extended lease ends at the end of the term. */
-	unmake(test);
-	make(test, &limits);
+	kwq_test_open_again(test, &limits, KWQ_RIGHT_READ);
 	set_term(t, TERM);
 	add(t, KEY("a"));
 	add(t, KEY("b"));
@@ -492,8 +438,7 @@ static void lost_too_often_by_the_term(struct kunit *test)
 	struct term_test *t = test->priv;
 
 	/* L12 O9: as by a lease. After a shut down, the item is gone, and a worker frees it. */
-	unmake(test);
-	make(test, &limits);
+	kwq_test_open_again(test, &limits, KWQ_RIGHT_READ);
 	kwq_configure(&t->keyed->queue, &(struct kwq_limiter_config){ .dead_after_lost = 1 });
 	add(t, KEY("a"));
 	add(t, KEY("a key that is too long for a small item"));
@@ -538,8 +483,7 @@ static void term_of_a_queue_without_durations(struct kunit *test)
 	u64 ticket;
 
 	/* Q20 M1: such a queue reads the clock for its term all the same. */
-	unmake(test);
-	make(test, &limits);
+	kwq_test_open_again(test, &limits, KWQ_RIGHT_READ);
 	set_term(t, TERM);
 	add(t, KEY("a"));
 	add(t, KEY("b"));
@@ -648,7 +592,7 @@ static struct kunit_case term_cases[] = {
 static struct kunit_suite term_suite = {
 	.name = "kwq-term",
 	.init = term_test_init,
-	.exit = term_test_exit,
+	.exit = kwq_test_close,
 	.test_cases = term_cases,
 };
 

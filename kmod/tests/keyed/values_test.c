@@ -10,7 +10,6 @@
 #include <linux/string.h>
 #include "keyed/hold.h"
 #include "keyed_ops.h"
-#include "tests/core/core_check.h"
 
 #define LEASE	1000
 
@@ -22,71 +21,27 @@ static const struct kwq_limits with_values = {
 };
 
 struct values_test {
-	struct kwq_keyed *keyed;
-	struct kwq_handle *x;
-	struct kwq_handle *y;
+	KWQ_TEST_HANDLES;
 };
-
-static void make(struct kunit *test, const struct kwq_limits *limits)
-{
-	struct values_test *t = test->priv;
-
-	t->keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, limits);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->keyed);
-	t->x = kwq_handle_open(t->keyed, KWQ_RIGHT_READ);
-	t->y = kwq_handle_open(t->keyed, KWQ_RIGHT_READ);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->x);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->y);
-}
-
-static void unmake(struct values_test *t)
-{
-	if (!IS_ERR_OR_NULL(t->x))
-		kwq_handle_close(t->x);
-	if (!IS_ERR_OR_NULL(t->y))
-		kwq_handle_close(t->y);
-	if (!IS_ERR_OR_NULL(t->keyed))
-		kwq_keyed_put(t->keyed);
-	memset(t, 0, sizeof(*t));
-}
 
 static int values_test_init(struct kunit *test)
 {
-	test->priv = kunit_kzalloc(test, sizeof(struct values_test), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, test->priv);
-	make(test, &with_values);
-	return 0;
+	return kwq_test_begin(test, sizeof(struct values_test), &with_values, KWQ_RIGHT_READ);
 }
 
 static void make_again(struct kunit *test, const struct kwq_limits *limits)
 {
-	unmake(test->priv);
-	make(test, limits);
+	kwq_test_open_again(test, limits, KWQ_RIGHT_READ);
 }
 
 /* Every case ends with a sound core. No unlock left a value to be freed. */
 static void values_test_exit(struct kunit *test)
 {
 	struct values_test *t = test->priv;
-	const char *broken;
-	unsigned long flags;
 
-	if (!t || IS_ERR_OR_NULL(t->y))
-		return;
-	spin_lock_irqsave(&t->keyed->queue.lock, flags);
-	broken = kwq_core_broken(&t->keyed->queue.core,
-				 (struct kwq_holder *[]){ &t->x->holder,
-							  &t->y->holder }, 2);
-	if (t->keyed->gone_memory)
-		broken = "a value is not freed";
-	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
-	KUNIT_EXPECT_STREQ(test, "", broken ?: "");
-	unmake(t);
-}
-
-static struct kwq_key key_of(const char *bytes)
-{
-	return (struct kwq_key){ .bytes = (const u8 *)bytes, .len = strlen(bytes) };
+	if (t && !IS_ERR_OR_NULL(t->keyed))
+		KUNIT_EXPECT_NULL(test, t->keyed->gone_memory);
+	kwq_test_close(test);
 }
 
 /* Adds a key with @len bytes of a value, or of zeros without @value. */
@@ -154,7 +109,6 @@ struct got {
 
 static int get_keeping_up_to(struct kwq_handle *handle, struct got *got, u32 max_bytes)
 {
-	static const struct kwq_patience at_once = { .nonblock = true };
 	struct kwq_got_more more = { .max_bytes = max_bytes };
 	struct kwq_got item;
 	u8 bytes[80];
