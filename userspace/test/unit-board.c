@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 
 #include "../../kmod/keyed/board_key.h"
 #include "tap.h"
+#include "wrap-ioctl.h"
 
 #define SLOTS	63
 #define SIZE	(sizeof(struct kwq_board) + SLOTS * sizeof(struct kwq_board_slot))
@@ -91,18 +91,11 @@ static int give_board(struct kwq_board_args *args)
 	return kernel.board_unmappable ? dup(STDERR_FILENO) : dup(kernel.memfd);
 }
 
-int __wrap_ioctl(int fd, unsigned long request, ...);
-
-int __wrap_ioctl(int fd, unsigned long request, ...)
+static int answer(int fd, unsigned long request, void *arg)
 {
-	va_list args;
-	void *arg;
 	int ret = 0;
 
 	(void)fd;
-	va_start(args, request);
-	arg = va_arg(args, void *);
-	va_end(args);
 	switch (request) {
 	case KWQ_IOC_ADD:
 		ret = take_add(&((struct kwq_batch_args *)arg)->batch);

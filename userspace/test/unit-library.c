@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -73,15 +72,8 @@ static void take_get(struct kwq_get_args *get)
 	}
 }
 
-int __wrap_ioctl(int fd, unsigned long request, ...)
+static int answer(int fd, unsigned long request, void *arg)
 {
-	va_list args;
-	void *arg;
-
-	va_start(args, request);
-	arg = va_arg(args, void *);
-	va_end(args);
-
 	/* Sent for every new handle; not the request under test. */
 	if (request == KWQ_IOC_STAT && kernel.request != KWQ_IOC_STAT) {
 		((struct kwq_stat *)arg)->clockid = kernel.clockid;

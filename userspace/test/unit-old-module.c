@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,17 +69,9 @@ static int take_done(struct kwq_batch_args *req)
 	return 1;
 }
 
-int __wrap_ioctl(int fd, unsigned long request, ...);
-int __wrap_ioctl(int fd, unsigned long request, ...)
+static int answer(int fd, unsigned long request, void *arg)
 {
-	va_list args;
-	void *arg;
-
 	(void)fd;
-	va_start(args, request);
-	arg = va_arg(args, void *);
-	va_end(args);
-
 	switch (request) {
 	case KWQ_IOC_INFO:
 		((struct kwq_info *)arg)->features = OLD_FEATURES;

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <pty.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -63,15 +62,8 @@ static int fill_stat(int number, struct kwq_stat *st)
 	return 0;
 }
 
-int __wrap_ioctl(int fd, unsigned long request, ...);
-int __wrap_ioctl(int fd, unsigned long request, ...)
+static int answer(int fd, unsigned long request, void *arg)
 {
-	va_list args;
-	void *arg;
-
-	va_start(args, request);
-	arg = va_arg(args, void *);
-	va_end(args);
 	switch (request) {
 	case KWQ_IOC_OPEN:
 		return open_queue_named(arg);

@@ -2,7 +2,7 @@
 /*
  * open() for a test that replaces the kernel (--wrap=open, --wrap=open64). The test
  * defines open_device(), which replaces open() of /dev/kwq. Other files are opened
- * normally.
+ * normally. Such a test replaces ioctl(), too.
  */
 #ifndef KWQ_TEST_WRAP_OPEN_H
 #define KWQ_TEST_WRAP_OPEN_H
@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
+
+#include "wrap-ioctl.h"
 
 static int open_device(int flags);
 
