@@ -40,13 +40,13 @@ TEST_F(queue, results)
 	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "b"));
 	EXPECT_EQ(KWQ_DIRTY, q_add(self->other, "b"));
 	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
+	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "b"));
 	expect_next(self->q, &item, "a");
 	EXPECT_EQ(0, item.priority);
 	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
 	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "a", HOUR));
 	EXPECT_EQ(KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY | KWQ_WAS_WAITING, q_remove(self->other, "a"));
 	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
-	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "b"));
 	EXPECT_EQ(KWQ_WAS_WAITING, q_remove(self->other, "w"));
 	expect_next(self->q, &item, "c");
 	EXPECT_EQ(KWQ_PRIORITY_MIN, item.priority);

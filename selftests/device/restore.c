@@ -47,7 +47,7 @@ TEST_F(restore, members)
 					  .abandoned = 3, .priority = -1, .dead_for = 5 * SEC));
 	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "r", .state = KWQ_IS_REMEMBERED,
 					  .requeues = 1));
-	check_stat(self->q, .ready = 2, .waiting = 1, .items = 4);
+	check_stat(self->q, .ready = 2, .waiting = 1, .items = 5);
 	expect_take(self->q, "held");
 	expect_next(self->q, &item, "lost");
 	EXPECT_EQ(-2, item.priority);

@@ -153,7 +153,8 @@ const char *shared_refusal(int err)
 		return NULL;
 	switch (err) {
 	case -ETIMEDOUT:
-		return "nobody has answered in time: are the servers up, and is there a master? It may be done still";
+		return "nobody has answered in time: are the servers up, and is there a master? "
+		       "It may be done still";
 	case -EAGAIN:
 		return "too much is asked of this machine: try again";
 	case -ECONNRESET:

@@ -54,35 +54,8 @@ static struct kwq *create(const struct kwq *to)
 	return made;
 }
 
-/* How many blocks of memory are in use, and how many were at the last begin(). */
-static int nr_blocks, blocks_before;
-
-/* The linker's --wrap leads calls of these functions here. */
-__typeof__(free) __real_free;
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t nr, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-	nr_blocks++;
-	return __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t nr, size_t size)
-{
-	nr_blocks++;
-	return __real_calloc(nr, size);
-}
-
-void __wrap_free(void *at)
-{
-	nr_blocks -= !!at;
-	__real_free(at);
-}
-
 static void begin(void)
 {
-	blocks_before = nr_blocks;
 	outbox = create(NULL);
 	q = create(outbox);
 	ok(!kwq_reopen(&user, q, KWQ_RIGHTS_ALL, O_CLOEXEC | O_NONBLOCK), "a program's handle");
@@ -96,7 +69,6 @@ static void end(void)
 {
 	local_close(l);
 	kwq_close(user);
-	is_number(nr_blocks, blocks_before, "no memory leaks");
 }
 
 /* The next event of a key is of this kind, and of this key. */

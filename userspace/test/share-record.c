@@ -313,7 +313,8 @@ static void test_messages(void)
 		} },
 		{ "a request", {
 			.kind = MESSAGE_REQUEST, .epoch = 1, .machine = "m",
-			.slot = REQUESTS_MAX - 1, .number = 2, .hash = hash, .request = REQUEST_END_WAIT,
+			.slot = REQUESTS_MAX - 1, .number = 2, .hash = hash,
+			.request = REQUEST_END_WAIT,
 		} },
 		{ "a reply", {
 			.kind = MESSAGE_REPLY, .epoch = 1, .slot = 1, .number = 2,

@@ -475,14 +475,16 @@ static void test_full(void)
 		  " disk_max_stream_bytes: 100K },"
 		  " users: [ { user: a, password: a } ] } }\n"
 		  "no_auth_user: a\n");
-	open_client(&c, (struct engine_options){ .max_bytes = 400000, .may_shrink = true }, "less", 1);
+	open_client(&c, (struct engine_options){ .max_bytes = 400000, .may_shrink = true },
+		    "less", 1);
 	ok(WAIT(&c, c.seen[EVENT_REFUSED]), "a stream is not made too small");
 	close_client(&c);
 	stop_server(&servers[0], SIGTERM);
 	start_one(JETSTREAM, "accounts { A { jetstream: { max_file: 100MB },"
 			     " users: [ { user: a, password: a } ] } }\n"
 			     "no_auth_user: a\n");
-	open_client(&c, (struct engine_options){ .max_bytes = 1 << 30, .may_shrink = true }, "less", 1);
+	open_client(&c, (struct engine_options){ .max_bytes = 1 << 30, .may_shrink = true },
+		    "less", 1);
 	ok(wait_up(&c), "a limit that leaves room for ends, if none is given");
 	is_number(c.engine->limit, 64 << 20, "is halved until the account has room for it");
 	close_client(&c);

@@ -61,7 +61,7 @@ enum engine_event_kind {
 	EVENT_UP,
 	/* The engine is away; @text says why. Comes again if the reason changes. */
 	EVENT_DOWN,
-	/* As DOWN, but somebody has to change something; @text says what. It is tried again, too. */
+	/* As DOWN, but somebody has to change something: see @text. It is tried again, too. */
 	EVENT_REFUSED,
 	/* @text: what somebody should know. */
 	EVENT_WARNING,

@@ -365,12 +365,14 @@ static const char *cure(unsigned int error, const char *text)
 	switch (error) {
 	case ERROR_NO_ROOM_SERVER:
 	case ERROR_STORAGE_EXCEEDED:
-		return "the servers have no more storage for JetStream: let workers make room, or raise max_file_store";
+		return "the servers have no more storage for JetStream: let workers make room, "
+		       "or raise max_file_store";
 	case ERROR_NO_ROOM_ACCOUNT:
 		return "the account has no more storage: let workers make room, or raise its limit";
 	case ERROR_STORE_FAILED:
 		if (strstr(text, "no space"))
-			return "the disk of the server is full: make room there, and restart nats-server";
+			return "the disk of the server is full: make room there, "
+			       "and restart nats-server";
 		if (strstr(text, "maximum bytes"))
 			return "the stream is full: let workers make room, or raise its max_bytes";
 		return NULL;

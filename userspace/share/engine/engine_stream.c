@@ -297,7 +297,8 @@ static const char *no_jetstream(const struct engine *engine)
 	if (engine->server.has_jetstream)
 		return "this account has no JetStream: enable it in the server's configuration";
 	if (engine->created[0])
-		return "the server has shut JetStream down, as it does when its disk is full: make room there, and restart nats-server";
+		return "the server has shut JetStream down, as it does when its disk is full: "
+		       "make room there, and restart nats-server";
 	return "the server has no JetStream: start it with -js, or configure \"jetstream {}\"";
 }
 

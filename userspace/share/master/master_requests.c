@@ -5,8 +5,8 @@
  * A key that a machine has is revoked there, so that its job ends. A key that nobody has is booked
  * for the request, so it is not granted meanwhile. Then its records are read from the stream, since
  * an add that the person has made just before may not have come to this master yet. The versions
- * that were read are erased by their numbers, or replaced by compare and set. So of an add and a remove that
- * race, the one counts that the stream has later.
+ * that were read are erased by their numbers, or replaced by compare and set. So of an add and a
+ * remove that race, the one counts that the stream has later.
  *
  * Nothing of a request is in the stream, but what it has erased is not there for any later master.
  * If the master dies, the machine repeats the request to the next one.

@@ -280,8 +280,9 @@ static void check_work(struct machine *machine, struct checked_key *key, const s
 	for (i = 0; i < key->nr_adds; i++) {
 		const struct checked_add *add = &key->adds[i];
 
-		if (!add->due && !add->is_removed && add->acked && add->acked + SLACK < local->since &&
-		    add->invoked > key->last_start && add->priority > work->priority)
+		if (!add->due && !add->is_removed && add->acked &&
+		    add->acked + SLACK < local->since && add->invoked > key->last_start &&
+		    add->priority > work->priority)
 			sim_fail(sim, "priority: key %d has %d, not %d", local->key, work->priority,
 				 add->priority);
 	}
@@ -533,7 +534,8 @@ static void check_adds(struct sim *sim, int nr, struct checked_key *key)
 	for (i = 0; i < key->nr_adds; i++) {
 		const struct checked_add *add = &key->adds[i];
 
-		if (add->acked && !add->is_removed && add->served_from > key->last_start + WALL_AT_START)
+		if (add->acked && !add->is_removed &&
+		    add->served_from > key->last_start + WALL_AT_START)
 			sim_fail(sim, "early: key %d never ran after the time of add %d", nr,
 				 add->value);
 	}
