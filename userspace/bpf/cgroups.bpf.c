@@ -75,7 +75,8 @@ int BPF_PROG(limited, struct cgroup_file *file)
 	char name[sizeof(events)], key[KEY_BYTES];
 	__u64 id;
 
-	if (BPF_CORE_READ_STR_INTO(&name, file, kn, name) != sizeof(events) ||
+	if (bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(file, kn, name)) !=
+	    sizeof(events) ||
 	    bpf_strncmp(name, sizeof(name), events))
 		return 0;
 	memcg = (void *)file - bpf_core_field_offset(struct mem_cgroup, events_local_file);
