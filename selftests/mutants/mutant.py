@@ -4,8 +4,8 @@
 
 mutant.py names                 the names of all
 mutant.py list [NAME...]        key, name, suite, and programs or KUnit suites of these mutants, or of all. Those that
-                                change the same file follow each other. The key changes with the mutant, with a file that it
-                                changes, and with the test that finds it.
+                                change the same file follow each other. The key changes with the mutant and with the test that
+                                finds it, but not with all that a test uses, since then no record would outlive a day.
 mutant.py sources SUITE         a checksum of the sources that the suite compiles
 mutant.py check TREE            checks that every mutant fits the sources in TREE, and names existing KUnit cases
 mutant.py plant NAME TREE       changes the sources in TREE
@@ -68,10 +68,9 @@ def fingerprint(suite):
 
 HOST_PROGRAM = re.compile(r'\b(?:share|test|unit)-[a-z-]+')
 
-# Where tests are. A test is found by the word that its path contains, and what all tests of its folder use by SHARED.
+# Where tests are. A test is found by the word that its path contains.
 TEST_FOLDERS = ('kmod/tests', 'selftests/share', 'selftests/device', 'selftests/models/core', 'userspace/go', 'userspace/python/test',
                 'userspace/test')
-SHARED = re.compile(r'\.h$|/tap\.|/(?:form|thread|keyed_ops|core_check)\.c$')
 
 
 @functools.cache
@@ -168,11 +167,9 @@ class Mutant:
         words = sorted(set(self.words()))
         found = {path for path, text in test_files().items() if any(word in path or word.encode() in text and word[0] == '"'
                                                                     for word in words)}
-        folders = {folder for folder in TEST_FOLDERS for path in found if path.startswith(folder)}
-        used = {path for path in test_files() if SHARED.search(path) and path.startswith(tuple(folders))}
         # A test that is not known by its word is any of them.
         checksum = hashlib.sha256(self.text.encode())
-        for path in sorted({file for file, _, _ in self.hunks} | (found | used if found else set(test_files()))):
+        for path in sorted(found or test_files()):
             checksum.update(f'\0{path}\0'.encode() + (TOP / path).read_bytes())
         return checksum.hexdigest()[:20]
 

@@ -6,8 +6,8 @@
 # build/mutants.txt. The bugs of the shell's model are in selftests/models/spin/mutants.
 #
 # The file `found` has a line for each bug that was found: its key, its name, and the day. Such a bug is not planted again until its
-# text changes, or a source that it changes, or the test that finds it. So a run that was stopped goes on where it was, on another
-# machine as well if the file was committed.
+# text changes, or the test that finds it. So a run that was stopped goes on where it was, on another machine as well if the file was
+# committed. Before a release AGAIN=1 plants all, because other sources may have changed what a test sees.
 #
 # MUTANTS='early-ready* ...'  only these
 # MUTANTS=short               the quick ones that `make test-long` plants, as proof that mutants are still found
