@@ -135,6 +135,7 @@ const struct command command_share = {
 	"kwq-share(1).\n",
 	.examples =
 	"  kwq share --nats tls://n1 --ca ca.pem --user-file mail.user mail\n"
+	"  kwq share --nats nats://n1,nats://n2,nats://n3 --replicas 3 mail\n"
 	"  kwq keys -l mail                         all keys, on all machines\n",
 	.main = share_main,
 };
