@@ -3,8 +3,8 @@
  * BPF programs that add keys (E1 to E4).
  *
  * A program names a queue by a token, a random number that a descriptor with the write right gives
- * out. Whoever knows it may add: a program is loaded once and may be run by anybody, so there is no
- * caller whose rights could be checked. The token ends with the last descriptor of that handle.
+ * out. All who know it may add: since a program is loaded once and may be run by anybody, there is
+ * no caller whose rights could be checked. The token ends with the last descriptor of that handle.
  *
  * A program may run anywhere, also in an NMI and under kwq's own locks, so the kfuncs only call
  * kwq_add_key(), which may be called anywhere, too.

@@ -159,7 +159,7 @@ static int depth_below(const struct inode *folder, const struct dentry *dentry)
 	return depth;
 }
 
-/* Most events of a filesystem are elsewhere. What is renamed at this moment may be below. */
+/* Most events of a filesystem are elsewhere. A file that is being renamed may be below. */
 static bool is_elsewhere(const struct inode *folder, const struct dentry *dentry)
 {
 	unsigned int seq = read_seqbegin(&rename_lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What an event is, and how its key is put together. It is pure, and includes nothing, because a
- * program on the host tests it: userspace/test/unit-files-path.c.
+ * The meaning of an event, and how its key is put together. It is pure, and includes nothing,
+ * because a program on the host tests it: userspace/test/unit-files-path.c.
  */
 #ifndef KWQ_FILES_PATH_H
 #define KWQ_FILES_PATH_H
