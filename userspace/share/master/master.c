@@ -52,6 +52,16 @@ void op_order(struct master *master, struct op *op)
 	DL_APPEND(master->held_ops, op);
 }
 
+void key_order(struct master *master, struct master_key *key,
+	       void (*start)(struct master *, struct op *),
+	       void (*finish)(struct master *, struct op *, enum op_result, uint64_t,
+			      const struct record *))
+{
+	key->op.start = start;
+	key->op.finish = finish;
+	op_order(master, &key->op);
+}
+
 void op_order_later(struct master *master, struct op *op)
 {
 	op->start_at = master->now.boot + master->options.repeat;

@@ -193,16 +193,6 @@ static bool make_beside(const struct master_key *key, enum record_kind kind,
 	return true;
 }
 
-static void order(struct master *master, struct master_key *key,
-		  void (*start)(struct master *, struct op *),
-		  void (*end)(struct master *, struct op *, enum op_result, uint64_t,
-			      const struct record *))
-{
-	key->op.start = start;
-	key->op.finish = end;
-	op_order(master, &key->op);
-}
-
 static void publish_result(struct master *master, struct op *op)
 {
 	const struct booking *booking = &op->key->booking;
@@ -266,7 +256,7 @@ static void result_was_read(struct master *master, struct op *op, enum op_result
 		advance(master, op->key);
 	} else {
 		booking->expected = seq;
-		order(master, op->key, publish_result, result_was_published);
+		key_order(master, op->key, publish_result, result_was_published);
 	}
 }
 
@@ -279,7 +269,7 @@ static void result_was_published(struct master *master, struct op *op, enum op_r
 	else if (result == OP_UNKNOWN)
 		op_order_later(master, op);
 	else
-		order(master, op->key, read_again, result_was_read);
+		key_order(master, op->key, read_again, result_was_read);
 }
 
 /* A version that the tail has seen replaced is not in the stream any more. */
@@ -345,7 +335,7 @@ static void version_was_erased(struct master *master, struct op *op, enum op_res
 	if (result == OP_UNKNOWN)
 		op_order_later(master, op);
 	else if (result == OP_NOT_FOUND && version_to_erase(op->key, op->key->booking.kind))
-		order(master, op->key, read_again, erased_was_read);
+		key_order(master, op->key, read_again, erased_was_read);
 	else
 		is_erased(master, op->key);
 }
@@ -389,7 +379,7 @@ static void erase_next(struct master *master, struct master_key *key)
 		booking->kind = i;
 	}
 	if (lowest != UINT64_MAX)
-		order(master, key, erase_version, version_was_erased);
+		key_order(master, key, erase_version, version_was_erased);
 	else
 		end_done(master, key);
 }
@@ -406,7 +396,7 @@ static void publish_over(struct master *master, struct master_key *key, const st
 	booking->kind = result->kind;
 	booking->base = result->seq;
 	booking->expected = result->seq;
-	order(master, key, publish_result, result_was_published);
+	key_order(master, key, publish_result, result_was_published);
 }
 
 /* Writes what the stage writes, if that is not in the stream yet. */

@@ -90,16 +90,6 @@ static void finish(struct master *master, struct master_key *key)
 
 /* ---- Steps of a request ---------------------------------------------------- */
 
-static void order(struct master *master, struct master_key *key,
-		  void (*start)(struct master *, struct op *),
-		  void (*end)(struct master *, struct op *, enum op_result, uint64_t,
-			      const struct record *))
-{
-	key->op.start = start;
-	key->op.finish = end;
-	op_order(master, &key->op);
-}
-
 /* Whether there is another record of the key to look at. */
 static bool has_kind(const struct booking *booking)
 {
@@ -219,9 +209,9 @@ static void erase_next(struct master *master, struct master_key *key)
 	while (has_kind(booking) && !*version_of(&booking->versions, booking->kind))
 		booking->kind++;
 	if (has_kind(booking))
-		order(master, key, erase_version, version_was_erased);
+		key_order(master, key, erase_version, version_was_erased);
 	else
-		order(master, key, read_election, election_was_read);
+		key_order(master, key, read_election, election_was_read);
 }
 
 /*
@@ -299,7 +289,7 @@ static void kick_next(struct master *master, struct master_key *key)
 		booking->expected = result.seq;
 		booking->result = record_copy(&result);
 		if (booking->result)
-			order(master, key, publish_result, result_was_published);
+			key_order(master, key, publish_result, result_was_published);
 		else
 			master_fail(master);
 		return;
@@ -334,7 +324,7 @@ static void decide(struct master *master, struct master_key *key)
 		booking->was |= was;
 		erase_next(master, key);
 	} else {
-		order(master, key, read_election, election_was_read);
+		key_order(master, key, read_election, election_was_read);
 	}
 }
 
@@ -390,7 +380,7 @@ static void read_record(struct master *master, struct op *op)
 static void read_next(struct master *master, struct master_key *key)
 {
 	if (has_kind(&key->booking))
-		order(master, key, read_record, record_was_read);
+		key_order(master, key, read_record, record_was_read);
 	else
 		decide(master, key);
 }

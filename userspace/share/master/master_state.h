@@ -210,6 +210,12 @@ void master_fail(struct master *master);
 /* Orders @op. An operation of a key waits here until the window has room. */
 void op_order(struct master *master, struct op *op);
 
+/* The same of the operation of @key: @start tells the engine, and @finish gets the result. */
+void key_order(struct master *master, struct master_key *key,
+	       void (*start)(struct master *, struct op *),
+	       void (*finish)(struct master *, struct op *, enum op_result, uint64_t,
+			      const struct record *));
+
 /* Gives @op a number, before @op->start tells the engine. Returns false if memory has run out. */
 bool op_register(struct master *master, struct op *op);
 
